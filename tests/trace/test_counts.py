@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import random
 import re
 import shutil
 import signal
@@ -12,9 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from dualdbg.probes import placement
+from tests import rows
 
 pytestmark = [
     pytest.mark.processes,
@@ -57,15 +61,15 @@ def test_counts_of_eight_threads_are_the_programs_own(calls: Path, how: str) -> 
     options = ["-b", "work", "-b", "on_even", "-b", "never", *dict.fromkeys([how, "--json"])]
     said = run(*options, "--native", calls, 200000, status=7)
     assert _own_counts(said) == (1600000, 800000)
-    rows = result(said)
-    assert (rows["work"]["hits"], rows["on_even"]["hits"], rows["never"]["hits"]) == (1600000, 800000, 0)
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"], found["never"]["hits"]) == (1600000, 800000, 0)
 
 
 def test_a_condition_is_evaluated_where_the_function_runs(calls: Path) -> None:
     options = ["-b", "work if number % 1000 == 17 && text[0] == 'x'", "-b", "on_even if $rdi < 10"]
     said = run(*options, "--json", "--native", calls, 10000, status=7)
-    rows = result(said)
-    assert (rows["work"]["hits"], rows["on_even"]["hits"]) == (80, 40)
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"]) == (80, 40)
 
 
 @pytest.mark.smoke
@@ -86,8 +90,8 @@ def test_a_process_goes_on_after_it(calls: Path) -> None:
     assert target.stdout.readline() == "ready\n"
     target.stdin.write("go\n")
     target.stdin.flush()
-    rows = result(run("-b", "work", "-b", "on_even", "--json", "--for", 0.5, target.pid))
-    work, even = rows["work"]["hits"], rows["on_even"]["hits"]
+    found = result(run("-b", "work", "-b", "on_even", "--json", "--for", 0.5, target.pid))
+    work, even = found["work"]["hits"], found["on_even"]["hits"]
     assert 0 < even <= work
     assert "TracerPid:\t0\n" in Path(f"/proc/{target.pid}/status").read_text()
     target.kill()
@@ -105,43 +109,69 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     assert target.stdout.readline() == "ready\n"
     words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
     tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    status = Path(f"/proc/{target.pid}/status")
-    jump = Path(f"/proc/{target.pid}/maps")
-    while "memfd" not in jump.read_text() or "(sleeping)" not in status.read_text():
-        assert tracer.poll() is None
+    _wait_until_traced(target.pid, tracer)
     target.stdin.write("go\n")
     target.stdin.flush()
     own = _own_counts(target.stdout.readline())
     tracer.send_signal(signal.SIGINT)
     said, _ = tracer.communicate(timeout=60)
     assert tracer.returncode == 130
-    rows = result(said)
-    assert (rows["work"]["hits"], rows["on_even"]["hits"]) == own == (160000, 80000)
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"]) == own == (160000, 80000)
     target.communicate("over\n", timeout=60)
     assert target.returncode == 7
 
 
-def test_the_tracer_is_killed(calls: Path) -> None:
-    """The program goes on, with the right results, and our code in it."""
+@pytest.mark.parametrize("seed", rows.some(range(40), 3))
+def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
+    """At a moment that the seed decides, one or both of them: the program goes on, with the right results."""
+    chance = random.Random(seed)
     target = subprocess.Popen(
-        [calls, "3000000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [calls, "1000000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
-    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    status = Path(f"/proc/{target.pid}/status")
-    while (
-        "memfd" not in Path(f"/proc/{target.pid}/maps").read_text() or "(sleeping)" not in status.read_text()
-    ):
-        assert tracer.poll() is None
+    options = chance.choice([["--count"], []])
+    words = [*TRACE, *options, "-b", "work if text[0] == 'x'", "-b", "on_even", "--json", str(target.pid)]
+    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _wait_until_traced(target.pid, tracer)
     target.stdin.write("go\n")
     target.stdin.flush()
-    tracer.kill()
-    tracer.communicate()
+    gdb = next(one.pid for one in psutil.Process(tracer.pid).children() if one.name().startswith("gdb"))
+    with pytest.raises(subprocess.TimeoutExpired):
+        tracer.wait(0.001 + chance.random() * 0.2)
+    victims = chance.choice([[gdb], [tracer.pid], [tracer.pid, gdb], [gdb, tracer.pid]])
+    for one in victims:
+        os.kill(one, signal.SIGKILL)
     said, _ = target.communicate("over\n", timeout=120)
-    assert _own_counts(said) == (24000000, 12000000)
+    assert _own_counts(said) == (8000000, 4000000)
     assert target.returncode == 7
+    tracer.communicate(timeout=60)
+
+
+def _wait_until_traced(pid: int, tracer: subprocess.Popen[str]) -> None:
+    """Until the memory is there, and gdb has let the process run on."""
+    maps, status = Path(f"/proc/{pid}/maps"), Path(f"/proc/{pid}/status")
+    while "memfd" not in maps.read_text() or "(sleeping)" not in status.read_text():
+        assert tracer.poll() is None
+
+
+def test_it_counts_at_the_prompt(tmp_path: Path) -> None:
+    """`break SPEC count` never stops; `info breakpoints` has the number, and `disable` ends it."""
+    program = tmp_path / "program"
+    source = Path(__file__).parent.parent / "probes" / "program.cpp"
+    subprocess.run(["g++", "-O2", "-g", "-o", program, source, "-ldl"], check=True)
+    line = [sys.executable, "-m", "dualdbg", "run", "-b", "::work count", "-b", "tiny hits 500"]
+    commands = ["info breakpoints", "disable 1", "ignore 2 99", "continue", "info breakpoints"]
+    line += [word for one in commands for word in ("-x", one)]
+    done = subprocess.run(
+        [*line, "--batch", "--native", program, "1000"], capture_output=True, text=True, timeout=120
+    )
+    said = done.stdout + done.stderr
+    assert len(re.findall(r"(?m)^1 +::work count: verified  \((?:disabled, )?hit 500 times\)$", said)) == 2, (
+        said
+    )
+    assert "hits counted in the process" in said and "* Breakpoint 1" not in said
 
 
 def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
