@@ -84,9 +84,15 @@ class Probes:
     ) -> None:
         where, function = await self._place(address)
         wish = await self._wish(where, address, condition, thread)
-        area = await self._area(where.site)
         is_entry = where.site == function.start or placement.begins_with_pad(function, where.site)
-        trace = await self.tracing.wish(area.start + _AREA + area.data, is_entry)
+        try:
+            area = await self._area(where.site)
+            trace = await self.tracing.wish(area.start + _AREA + area.data, is_entry)
+        except CommandError:
+            self.tracing.waits = (
+                True  # no thread could call the C library just now: at the next libraries again
+            )
+            raise
         probe = self._built(area, where, replace(wish, trace=trace), 0)
         parts = ProbeCode(
             address,

@@ -82,7 +82,7 @@ class Tracing:
 
     records: bool = False
     """Whether hits are taken down; somebody has to read the rings then."""
-    waits: bool = False  # for the C library
+    waits: bool = False  # for libraries, or a thread, that can make memory
     before_end: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
     _end: int | None = None  # gdb's breakpoint there
