@@ -82,7 +82,7 @@ class _Tracer:
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
         self._began = 0.0
         self._collector: Collector
-        self._clock = Clock() if options.perfetto is not None else None
+        self._clock = _clock() if options.perfetto is not None else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile() if options.perfetto is not None else None  # noqa: SIM115
         self.summary = Summary((), 0.0)
@@ -281,8 +281,12 @@ class _Tracer:
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
         tracing = session.breakpoints.tracing
-        counting = (place for place in tracing.places if place.memory is not None)
-        described = {place.probe: (_name(place), place.arguments) for place in counting}
+        memories = [source.memory for source in tracing.sources()]
+        described = {
+            (memories.index(place.memory), place.probe): (_name(place), place.arguments)
+            for place in tracing.places
+            if place.memory is not None
+        }
         speed = self._clock.ticks_a_second()
         with _opened(options.perfetto, "--perfetto") as file:
             chrome_events.write(
@@ -291,7 +295,7 @@ class _Tracer:
                 session.pid,
                 self._clock.began,
                 speed,
-                described.__getitem__,
+                lambda *which: described.get(which),
                 self._collector.lines,
             )
         left = sum(row.records or 0 for row in self.summary.rows) - self._collector.spooled
@@ -300,6 +304,14 @@ class _Tracer:
                 f"{options.perfetto} has the first {self._collector.spooled:,} records; {left:,} more are left out",
                 "trace less: fewer functions, a condition, or --for SECONDS",
             )
+
+
+def _clock() -> Clock:
+    try:
+        return Clock()
+    except OSError as error:
+        text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
+        raise UsageError(text, "leave --perfetto away") from error
 
 
 def _name(place: TracedPlace) -> str:

@@ -11,7 +11,7 @@ from .collector import Argument
 from .python_lines import PythonLine
 
 _AT_ONCE = 4096  # records
-Describe = Callable[[int], "tuple[str, tuple[Argument, ...]]"]
+Describe = Callable[[int, int], "tuple[str, tuple[Argument, ...]] | None"]
 
 
 def write(
@@ -21,28 +21,29 @@ def write(
     began: int,
     ticks_a_second: float,
     describe: Describe,
-    lines: Mapping[tuple[int, int], PythonLine | None],
+    lines: Mapping[tuple[int, int, int], PythonLine | None],
 ) -> int:
     """Write the records of a spool file as JSON. Returns how many there were.
 
     ``began`` is the time that is shown as 0, in ticks of the processor's counter; ``describe`` gives the name and the
-    arguments of a probe.
+    arguments of a probe, by the number of its source and its own; None for no probe.
     """
     count = 0
     to.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = ""
     for record in _records(spool):
         whose = record[recording.THREAD]
-        probe, tid = whose >> 32, whose & 0xFFFFFFFF
-        if probe == recording.NOTHING:
+        source, probe, tid = record[recording.NUMBER], whose >> 32, whose & 0xFFFFFFFF
+        described = describe(source, probe)
+        if described is None:
             continue
-        name, arguments = describe(probe)
+        name, arguments = described
         told: dict[str, object] = {
             one.name: hex(word) if one.pointer else one.value(word)
             for one in arguments
             for word in [record[recording.ARGUMENTS + one.register]]
         }
-        line = lines.get((record[recording.CODE], record[recording.INSTRUCTION]))
+        line = lines.get((source, record[recording.CODE], record[recording.INSTRUCTION]))
         if line is not None:
             told["python"] = line.text
         event = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,7 @@ class Source:
     python: Callable[[], PythonLines | None]
     lines: PythonLines | None = None
     looks: int = 0  # for its Python
+    is_over: bool = False  # the process runs another program
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class Collector:
     """Looks at the rings in a thread of its own.
 
     ``sources`` gives the programs so far, ``arguments`` those of a probe. The first ``most`` records are written to
-    ``spool`` as they are.
+    ``spool``, with the number of their source in the place of their own.
     """
 
     def __init__(
@@ -103,7 +105,8 @@ class Collector:
         self._arguments = arguments
         self._spool, self._room = spool, most
         self.records: dict[tuple[TraceMemory, int], Records] = {}
-        self.lines: dict[tuple[int, int], PythonLine | None] = {}  # as last seen, for who reads the spool
+        # By source, code object and instruction, as last seen: for who reads the spool.
+        self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
         self._over = threading.Event()
         self._looking = threading.Lock()
@@ -141,10 +144,10 @@ class Collector:
     def _look(self) -> bool:
         """Take what is there. Returns whether that was much."""
         much = False
-        for source in self._sources():
+        for index, source in enumerate(self._sources()):
             self._look_for_python(source)
             for piece in source.memory.take():
-                self._add(source, piece)
+                self._add(index, source, piece)
                 much = much or len(piece) > source.memory.shared.capacity * recording.WORDS // 8
         return much
 
@@ -159,7 +162,7 @@ class Collector:
         if offset is not None:
             source.memory.state_offset = offset
 
-    def _add(self, source: Source, piece: memoryview) -> None:
+    def _add(self, index: int, source: Source, piece: memoryview) -> None:
         columns = [piece[at :: recording.WORDS] for at in range(recording.WORDS)]
         whose, codes, instructions = (
             columns[recording.THREAD],
@@ -167,11 +170,12 @@ class Collector:
             columns[recording.INSTRUCTION],
         )
         counts = Counter(zip(whose, columns[recording.CALLER], codes, instructions, strict=True))
-        lines = self._lines(source, {(code, at) for _, _, code, at in counts if code})
-        probes = {who >> 32 for who, *_ in counts} - {recording.NOTHING}
+        lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
+        # One that was given up names none, and the program itself may have written there.
+        probes = {who >> 32 for who, *_ in counts if who >> 32 < source.memory.probes}
         for (who, caller, code, instruction), count in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
-            if probe != recording.NOTHING:
+            if probe in probes:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
@@ -180,20 +184,25 @@ class Collector:
             count = min(len(piece) // recording.WORDS, self._room)
             self._room -= count
             self.spooled += count
-            self._spool.write(piece[: count * recording.WORDS])
+            words = array("Q", piece[: count * recording.WORDS].tobytes())
+            words[recording.NUMBER :: recording.WORDS] = array("Q", [index]) * count
+            self._spool.write(words.tobytes())
 
     def _lines(
-        self, source: Source, places: set[tuple[int, int]]
+        self, index: int, source: Source, places: set[tuple[int, int]]
     ) -> dict[tuple[int, int], PythonLine | None]:
         if not places or source.lines is None:
             return {}
         try:
-            found = source.lines.of(places)
-        except DualdbgError:  # the program has ended: what was known last is true of it
-            found = {place: self.lines.get(place) for place in places}
+            found = source.lines.of(places) if not source.is_over else None
+        except DualdbgError:
+            found = None
+        if found is None:  # the program has ended: what was known last is true of it
+            found = {place: self.lines.get((index, *place)) for place in places}
         for place, line in found.items():
-            if line is not None or place not in self.lines:
-                self.lines[place] = line
+            key = (index, *place)
+            if line is not None or key not in self.lines:
+                self.lines[key] = line
         return found
 
     def _add_numbers(

@@ -28,15 +28,16 @@ class TraceMemory:
         self.shared = shared
         self.address = address
         self._words = memoryview(self._map).cast("Q")
-        self._used = 0
+        self.probes = 0  # how many have a counter here
+        self._tails = [0] * shared.rings  # ours: what the target has is for its own use
         self._last: list[int] | None = None  # the counters, once it is closed
 
     def new_probe(self) -> int:
         """The number of a probe, for its counter. Raises ValueError where there are no more."""
-        if self._used == recording.PROBES:
+        if self.probes == recording.PROBES:
             raise ValueError(f"there are {recording.PROBES} probes already")
-        self._used += 1
-        return self._used - 1
+        self.probes += 1
+        return self.probes - 1
 
     def hits(self, probe: int) -> int:
         """How often a probe was hit so far."""
@@ -65,7 +66,7 @@ class TraceMemory:
         words, capacity = self._words, self.shared.capacity
         control = self.shared.control(ring) // _WORD
         first = self.shared.records(ring) // _WORD
-        head, tail = words[control + recording.HEAD // _WORD], words[control + recording.TAIL // _WORD]
+        head, tail = words[control + recording.HEAD // _WORD], self._tails[ring]
         while tail < head:
             at = tail % capacity
             count = min(head - tail, capacity - at)
@@ -75,13 +76,13 @@ class TraceMemory:
             if complete:
                 yield piece[: complete * recording.WORDS]
             tail += complete
-            words[control + recording.TAIL // _WORD] = tail
+            self._tails[ring] = words[control + recording.TAIL // _WORD] = tail
             if complete < count:
                 break
 
     def close(self) -> None:
         """Give the memory of the records back, also to a target that still has it mapped. It reads as zeros then."""
-        self._last = [self.hits(probe) for probe in range(self._used)]
+        self._last = [self.hits(probe) for probe in range(self.probes)]
         first = -(-self.shared.records(0) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._words.release()
         if self.shared.rings:

@@ -123,6 +123,22 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
     }
 
 
+def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> None:
+    """exec: hits of both are counted, and each has its own lines, in the events too."""
+    second, first, events = tmp_path / "second.py", tmp_path / "first.py", tmp_path / "events.json"
+    text = f"import ctypes, os, sys, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+    second.write_text(text + "\n\ndef late():\n    for i in range(200): library.twice(i)\nlate()\n")
+    call = f"os.execv(sys.executable, [sys.executable, {str(second)!r}])\n"
+    early = "def early():\n    for i in range(100): library.twice(-i)\nearly()\ntime.sleep(0.5)\n"
+    first.write_text(text + early + call)
+    row = result(run("--json", "--perfetto", events, "-b", "twice", first))["twice"]
+    assert row["hits"] == row["recorded"] == 300
+    assert _lines(row) == {("early", 5): 100, ("late", 7): 200}
+    found = json.loads(events.read_text())["traceEvents"]
+    told = Counter(event["args"]["python"] for event in found if event["name"] == "twice")
+    assert told == {f"{first}:5 in early": 100, f"{second}:7 in late": 200}
+
+
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     words = [*TRACE, "-b", "malloc", "--folded", str(tmp_path / "none" / "file"), "-c", "0"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)

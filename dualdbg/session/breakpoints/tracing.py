@@ -133,6 +133,8 @@ class Tracing:
         """The process runs another program: what was counted stays."""
         self._is_new = True
         self._end = None
+        for program in self.programs:
+            program.source.is_over = True
 
     async def at_end(self, number: int) -> bool:
         """Whether this breakpoint of gdb is where the interpreter begins to end; what is to be done there is done."""
