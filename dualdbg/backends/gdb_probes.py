@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ..errors import CommandError
 from . import gdb_answers as shapes
@@ -18,7 +19,8 @@ class ProbeCode:
     """A probe that is ready to be written; the fields are those of :class:`~dualdbg.probes.thunk.Probe`.
 
     ``address``: that of the breakpoint; ``counter``: where it counts; ``limit``: the hit from which on it stops, 0
-    where it does not count. ``signal`` is the name of the signal by which it says that it was hit.
+    where it does not count. ``signal`` is the name of the signal by which it says that it was hit; empty where it
+    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it.
     """
 
     address: int
@@ -28,12 +30,14 @@ class ProbeCode:
     thunk: int
     code: bytes
     saved: Sequence[str]
-    states: Sequence[tuple[int, int, bool, bool]]
+    states: Sequence[tuple[int, int, Sequence[str]]]
     sent: int
     moved: Sequence[tuple[int, int]]
     counter: int
     limit: int
     signal: str
+    traces: bool = False
+    ring: Sequence[int] = ()
 
 
 class GdbProbes(GdbHelpers):
@@ -43,6 +47,8 @@ class GdbProbes(GdbHelpers):
     _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint
     probes_left_out: Mapping[int, str] = {}
     """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
+    probes_ever_left_out: Mapping[int, str] = {}
+    """The same for all times at which it was let run."""
 
     async def condition_operations(self, address: int, condition: str, named: bool) -> str:
         """What gdb makes of a condition at an address: the text of ``maintenance agent-eval``.
@@ -68,16 +74,50 @@ class GdbProbes(GdbHelpers):
             "thunk": probe.thunk,
             "code": probe.code.hex(),
             "saved": list(probe.saved),
-            "states": [list(row) for row in probe.states],
+            "states": [[place, pushed, list(marks)] for place, pushed, marks in probe.states],
             "sent": probe.sent,
             "moved": [list(pair) for pair in probe.moved],
             "counter": probe.counter,
             "limit": probe.limit,
             "signal": probe.signal,
+            "traces": probe.traces,
+            "ring": list(probe.ring),
         }
         await self._helper(shapes.nothing, "insert-probe", number, probe.address, parts)
         self._probes = {**self._probes, number: probe}
-        self._probe_signal = probe.signal
+        self._probe_signal = probe.signal or self._probe_signal
+
+    async def switch_probe(self, number: int, on: bool) -> None:
+        """Whether a probe that traces is in force from the next run on."""
+        await self._helper(shapes.nothing, "switch-probe", number, on)
+
+    async def trace_memory(
+        self, functions: Sequence[int], near: int, size: int, gdb_thread: int
+    ) -> tuple[int, int]:
+        """Map memory in the target that we can open. Returns its address, and the target's descriptor of it.
+
+        ``functions`` are the addresses of the C library's memfd_create, ftruncate and mmap, which the thread calls; at
+        ``near`` there is room for a name. Raises CommandError where one of them fails.
+        """
+        address, descriptor = await self._helper(
+            list, "trace-memory", list(functions), near, size, gdb_thread
+        )
+        return int(address), int(descriptor)
+
+    async def traced_arguments(
+        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> list[dict[str, Any]]:
+        """The arguments of the function that begins there which are one whole number or a pointer in a register.
+
+        ``parameters`` have name and type; without them debug info tells. Each has ``name``, ``type``, ``register``
+        (those of whole numbers from 0 on), ``size``, ``signed`` and ``pointer``.
+        """
+        given = [list(pair) for pair in parameters]
+        return await self._helper(list, "traced-arguments", address, given, hidden, member)
+
+    async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
+        """Close a descriptor of the target, by its C library's close."""
+        await self._helper(shapes.nothing, "close-descriptor", close, descriptor, gdb_thread)
 
     async def probe_hits(self, number: int) -> int:
         """How many hits a probe has counted in the target."""
@@ -85,13 +125,14 @@ class GdbProbes(GdbHelpers):
 
     async def arm_probes(self) -> None:
         """Put the probes in force: the target is about to run freely."""
-        if self._probe_signal is None:
+        if not self._probes:
             return
         try:
             found = await self._helper(dict, "arm-probes")
         except CommandError as error:  # gdb's own breakpoints are in force, and the target can run
             found = dict.fromkeys(self._probes, error.message)
         self.probes_left_out = {int(number): str(why) for number, why in found.items()}
+        self.probes_ever_left_out = {**self.probes_ever_left_out, **self.probes_left_out}
 
     def _forget_probes(self) -> None:
         self._probe_signal, self._probes, self.probes_left_out = None, {}, {}
@@ -114,7 +155,11 @@ class GdbProbes(GdbHelpers):
         if event.cause is not StopCause.SIGNAL or event.pc is None:
             return event
         for number, probe in self._probes.items():
-            if event.signal == self._probe_signal and event.pc in (probe.sent, probe.address):
+            if (
+                not probe.traces
+                and event.signal == self._probe_signal
+                and event.pc in (probe.sent, probe.address)
+            ):
                 return NativeStopped(
                     StopCause.BREAKPOINT, event.thread, event.gdb_thread, probe.address, number, words=_HIT
                 )

@@ -76,7 +76,7 @@ def split_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> tupl
     ours, rest = _options(parser, words)
     if rest[:1] == [SEPARATOR]:
         rest = rest[1:]
-    program, rest = _program(rest)
+    program, rest = _program(rest, parser.prog.split()[-1])
     if not ours:
         ours, rest = _options(parser, rest)
         if rest[:1] == [SEPARATOR]:
@@ -111,7 +111,7 @@ def _action(parser: argparse.ArgumentParser, word: str) -> argparse.Action | Non
     return known.get(name)
 
 
-def _program(words: Sequence[str]) -> tuple[Program, list[str]]:
+def _program(words: Sequence[str], command: str) -> tuple[Program, list[str]]:
     if not words:
         return Program(), []
     first, *rest = words
@@ -120,23 +120,25 @@ def _program(words: Sequence[str]) -> tuple[Program, list[str]]:
         value = first[2:] or (rest.pop(0) if rest else None)
         if value is None:
             what, example = _EXAMPLES[option]
-            raise UsageError(f"run: {option} wants {what}", f"for example: dualdbg run {option} {example}")
+            example = f"for example: dualdbg {command} {option} {example}"
+            raise UsageError(f"{command}: {option} wants {what}", example)
         return (Program(module=value) if option == "-m" else Program(code=value)), rest
     if first.startswith("-") and first != "-":
-        raise UsageError(f"run: there is no option {first}", "dualdbg run --help lists the options")
+        hint = f"dualdbg {command} --help lists the options"
+        raise UsageError(f"{command}: there is no option {first}", hint)
     return Program(script=first), rest
 
 
 _EXAMPLES = {"-m": ("a module", "package.module"), "-c": ("code", '"import torch"')}
 
 
-def check_script(program: Program, folder: str | None) -> None:
+def check_script(program: Program, folder: str | None, command: str = "run") -> None:
     """Raises UsageError where the program is a script that does not exist. ``folder``: where it is to run."""
     if program.script is None or program.script == "-" or (Path(folder or ".") / program.script).exists():
         return
     where = f" in {folder}" if folder else ""
     raise UsageError(
-        f"there is no script {program.script}{where}", "dualdbg run SCRIPT, -m MODULE or -c CODE"
+        f"there is no script {program.script}{where}", f"dualdbg {command} SCRIPT, -m MODULE or -c CODE"
     )
 
 

@@ -32,6 +32,7 @@ from ..model import (
     Breakpoint,
     BreakpointChanged,
     Detached,
+    Evaluation,
     Exited,
     Frame,
     Location,
@@ -167,10 +168,15 @@ def _breakpoint(breakpoint_: Breakpoint) -> Json:
         "temporary": breakpoint_.spec.temporary,
         "condition": breakpoint_.spec.condition,
         "evaluated": [
-            {"in": "process" if one.why_not is None else "gdb", "why": one.why_not}
-            for one in breakpoint_.evaluations
+            {"in": _place_of(breakpoint_, one), "why": one.why_not} for one in breakpoint_.evaluations
         ],
     }
+
+
+def _place_of(breakpoint_: Breakpoint, one: Evaluation) -> str:
+    if one.why_not is None:
+        return "process"
+    return "nowhere" if breakpoint_.spec.counts else "gdb"
 
 
 def _value(value: Value) -> Json:

@@ -26,6 +26,7 @@ COMMANDS = {
     "run": "start a Python program with both debuggers in it",
     "attach": "debug a process that runs already; it goes on when you leave",
     "core": "look at a core file: a process that is no more, with the commands of a stop",
+    "trace": "count the calls of functions while the program runs on, and say who calls them",
     "ps": "the Python processes, and what could be done with each",
     "stacks": "where every thread of a running process is, in both languages",
     "job": "the stacks of all ranks of a job as one tree, whatever machines they were taken on",

@@ -304,6 +304,8 @@ class Printer:
 
 
 def _evaluation(row: Breakpoint, one: Evaluation) -> str:
+    if row.spec.counts:
+        return "hits counted in the process" if one.why_not is None else f"hits not counted: {one.why_not}"
     what = "condition evaluated" if row.spec.condition is not None else "hits counted"
     return f"{what} in the process" if one.why_not is None else f"{what} by gdb at each hit: {one.why_not}"
 

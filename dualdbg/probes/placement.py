@@ -6,6 +6,7 @@ import importlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 iced: Any
@@ -77,6 +78,12 @@ def ways_out(function: Function) -> set[int]:
     return {
         target for target in targets if target is not None and not function.start <= target < function.end
     }
+
+
+def begins_with_pad(function: Function, site: int) -> bool:
+    """Whether nothing is before the site in its function but the landing pad of indirect calls."""
+    first = next(iter(iced.Decoder(64, function.code, ip=function.start)))
+    return bool(first.code == iced.Code.ENDBR64 and site == function.start + first.len)
 
 
 def place(address: int, function: Function) -> Placement:
@@ -160,16 +167,29 @@ def _check_around(function: Function, forbidden: range) -> None:
 
 def _check_piece(start: int, code: bytes, function: Function, forbidden: range, is_known: bool) -> None:
     """One after the other; where that may not be where they begin, each byte may be the first of a jump."""
-    for one in iced.Decoder(64, code, ip=start):
-        is_known = is_known and one.code != iced.Code.INVALID
-        if _target(one) in forbidden and not function.start <= one.ip < function.end:
-            raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
-    for pattern, size in () if is_known else _BRANCHES:
+    is_understood, branches = _branches(start, code)
+    for at, leads in branches:
+        if leads in forbidden and not function.start <= at < function.end:
+            raise CannotPlace(f"a branch at {at:#x} leads into its first bytes")
+    for pattern, size in () if is_known and is_understood else _BRANCHES:
         for match in pattern.finditer(code):
             at = start + match.start()
             leads = at + size + int.from_bytes(match[1], "little", signed=True)
             if leads in forbidden and not function.start <= at < function.end:
                 raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
+
+
+@lru_cache(maxsize=1 << 14)  # neighbours have the same neighbours
+def _branches(start: int, code: bytes) -> tuple[bool, tuple[tuple[int, int], ...]]:
+    """Whether all instructions are understood; each direct branch among them, with where it leads."""
+    is_understood = True
+    found = []
+    for one in iced.Decoder(64, code, ip=start):
+        is_understood = is_understood and one.code != iced.Code.INVALID
+        leads = _target(one)
+        if leads is not None:
+            found.append((one.ip, leads))
+    return is_understood, tuple(found)
 
 
 def _is_through_got(one: Any) -> bool:

@@ -73,13 +73,14 @@ async def attach(
     subscribe: Callable[[Session], None] | None = None,
     configure: Callable[[Session, PythonControl], Awaitable[None]] | None = None,
     lowering: Lowering | None = None,
+    with_python: bool = True,
 ) -> Session:
     """A session on process ``pid``, which gdb has stopped. The process runs on when the session is left.
 
     ``subscribe`` is called with the session before anything happens in it. ``configure`` is awaited while gdb holds
     the process and before the stop is told; where it lets the process run, the stop is not told. ``lowering`` lowers
-    ptrace_scope until gdb has the process, and is closed then. Raises PermissionRefused, TargetGone, TargetError or
-    EngineError; the process runs on then.
+    ptrace_scope until gdb has the process, and is closed then. ``with_python``: debugpy is brought into it. Raises
+    PermissionRefused, TargetGone, TargetError or EngineError; the process runs on then.
     """
     started = time.monotonic() if started is None else started
     gdb = find_gdb(options.gdb)
@@ -116,8 +117,9 @@ async def attach(
         session.halts,
         ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
     )
-    session.before_detach.append(control.undo)
-    session.new_program.at_end_of_program.append(control.program_replaced)
+    if with_python:
+        session.before_detach.append(control.undo)
+        session.new_program.at_end_of_program.append(control.program_replaced)
     session.new_program.begin()
     try:
         _watch_end(session)
@@ -131,7 +133,8 @@ async def attach(
         else:
             await _attach_lowered(session, native, was_stopped, lowering)
         await _begin(session, native)
-        await control.begin()
+        if with_python:
+            await control.begin()
         await native.stop_at_program_changes()
         await native.set_up(options.source_maps, options.gdb_commands)
         for text in options.breakpoints:

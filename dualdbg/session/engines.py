@@ -220,6 +220,7 @@ class ProbeEngine(Protocol):
     """Writes probes into the target, which do the work of breakpoints while it runs freely."""
 
     probes_left_out: Mapping[int, str]
+    probes_ever_left_out: Mapping[int, str]
 
     def signal_of_probes(self) -> str:
         """The name of a signal that does nothing in the target."""
@@ -235,6 +236,22 @@ class ProbeEngine(Protocol):
 
     async def probe_hits(self, number: int) -> int:
         """How many hits a probe has counted in the target."""
+
+    async def switch_probe(self, number: int, on: bool) -> None:
+        """Whether a probe that traces is in force from the next run on."""
+
+    async def trace_memory(
+        self, functions: Sequence[int], near: int, size: int, gdb_thread: int
+    ) -> tuple[int, int]:
+        """Map memory that the target shares with us. Returns its address, and the target's descriptor of it."""
+
+    async def traced_arguments(
+        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
+    ) -> list[dict[str, Any]]:
+        """The arguments of a function that are a whole number or a pointer in a register; see GdbProbes."""
+
+    async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
+        """Close a descriptor of the target."""
 
 
 class SymbolFeed(Protocol):

@@ -11,11 +11,8 @@ long as the program.
 from __future__ import annotations
 
 import bisect
-import ctypes
-import os
-import re
 import signal
-from typing import Any, Iterator, NamedTuple
+from typing import Any
 
 import gdb
 from dualdbg_helpers import language
@@ -25,127 +22,33 @@ from .breakpoints import addresses, breakpoint_of, when_gone
 from .calls import settings, without_breakpoints
 from .interrupting import taken
 from .leaving import calling
-from .threads import find_thread, select_innermost
+from .probe_hits import go_past, tell
+from .probe_state import Probe, Ring, now
+from .stopped_threads import (
+    INDEX,
+    WORD,
+    Memory,
+    all_threads,
+    block,
+    forget_registers,
+    registers_of,
+    set_registers,
+    writable_areas,
+)
+from .threads import select_innermost
 
-_TGKILL = 234  # asm/unistd_64.h
-_GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B  # sys/ptrace.h
-# struct user_regs_struct of x86-64, sys/user.h.
-_ORDER = [
-    *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
-    *("orig_rax", "rip", "cs", "flags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs"),
-]
-_INDEX = {name: index for index, name in enumerate(_ORDER)}
-_Registers = ctypes.c_uint64 * len(_ORDER)
-_WORD = (1 << 64) - 1
-_NO_CALL = _WORD  # orig_rax of a thread that is in no system call
+_NO_CALL = WORD  # orig_rax of a thread that is in no system call
 _RED_ZONE = 128
 _MOST_STACK = 8 << 20  # bytes of a stack that are looked through
 _GROWTH = 1 << 30  # bytes that are left free for the heap and the main stack
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
-_MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x02, 0x20, 0x100000
+_MAP_SHARED, _MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x01, 0x02, 0x20, 0x100000
+_MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
+_MFD_CLOEXEC = 1
+_ZERO_FLAG = 1 << 6
+_NO_PROBE = 0xFFFFFFFF  # dualdbg/probes/recording.py, NOTHING
 
-
-class _Probe(NamedTuple):
-    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for."""
-
-    number: int
-    address: int
-    site: int
-    original: bytes
-    jump: bytes
-    thunk: int
-    code: bytes
-    saved: "list[str]"
-    starts: "list[int]"
-    states: "list[list[Any]]"
-    sent: int
-    moved: "dict[int, int]"  # address of a moved instruction -> that of the original
-    back: "dict[int, int]"  # the other way
-    counter: int
-    limit: int  # the hit from which on it stops; 0 where it does not count
-
-    @property
-    def end(self) -> int:
-        return self.thunk + len(self.code)
-
-
-class _State:
-    def __init__(self) -> None:
-        self.pid = 0
-        self.probes: "dict[int, _Probe]" = {}
-        self.thunks: "list[_Probe]" = []  # every one that was ever written, by address: a thread may be there yet
-        self.armed: "dict[int, _Probe]" = {}
-        self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
-        self.known: "set[int]" = set()  # those threads of which gdb itself knows that
-        self.told: "dict[int, int]" = {}  # gdb's number of a breakpoint -> its hits that gdb itself did not see
-        self.looked = False  # no stack leads into bytes that a jump takes
-        self.signal = ""
-        self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands
-
-
-_now = _State()
 _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
-
-
-class _Memory:
-    """The target's memory. Its code is written to by the kernel, whatever its pages allow (proc(5), mem)."""
-
-    def __init__(self) -> None:
-        self._file = os.open("/proc/%d/mem" % gdb.selected_inferior().pid, os.O_RDWR | os.O_CLOEXEC)
-
-    def __enter__(self) -> "_Memory":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        os.close(self._file)
-
-    def read(self, address: int, size: int) -> bytes:
-        """As much as can be read."""
-        try:
-            return os.pread(self._file, size, address)
-        except OSError:
-            return b""
-
-    def write(self, address: int, data: bytes) -> None:
-        """All at once, where it is within a page."""
-        if os.pwrite(self._file, data, address) != len(data):
-            raise gdb.GdbError("memory at %#x cannot be written" % address)
-
-    def word(self, address: int) -> int:
-        return int.from_bytes(self.read(address, 8), "little")
-
-
-# -- registers of a thread, all at once -------------------------------------------------------------
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_libc.ptrace.argtypes = (ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p)
-_libc.ptrace.restype = ctypes.c_long
-_libc.syscall.restype = ctypes.c_long
-
-
-def _registers(tid: int) -> "ctypes.Array[ctypes.c_uint64] | None":
-    """The registers of a thread that is stopped; None for one that has ended."""
-    found = _Registers()
-    return found if _libc.ptrace(_GETREGS, tid, None, ctypes.byref(found)) == 0 else None
-
-
-def _set_registers(tid: int, values: "ctypes.Array[ctypes.c_uint64]") -> None:
-    if _libc.ptrace(_SETREGS, tid, None, ctypes.byref(values)) != 0:
-        raise gdb.GdbError(
-            "thread %d does not take its registers: %s" % (tid, os.strerror(ctypes.get_errno()))
-        )
-
-
-def _threads() -> "Iterator[tuple[int, ctypes.Array[ctypes.c_uint64]]]":
-    for thread in gdb.selected_inferior().threads():
-        registers = _registers(thread.ptid[1])
-        if registers is not None:
-            yield thread.ptid[1], registers
-
-
-def _forget_registers() -> None:
-    gdb.execute("maintenance flush register-cache", to_string=True)
 
 
 # -- what the session asks for ----------------------------------------------------------------------
@@ -163,10 +66,41 @@ def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
     flags = _MAP_PRIVATE | _MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
     with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
         for at, access in ((base, _PROT_READ | _PROT_EXEC), (base + size, _PROT_READ | _PROT_WRITE)):
-            found = int(language.evaluate(call % (mmap, at, size, access, flags))) & _WORD
+            found = int(language.evaluate(call % (mmap, at, size, access, flags))) & WORD
             if found != at:
                 raise gdb.GdbError("no memory could be mapped near it")
     return base
+
+
+def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "list[int]":
+    """Map memory that the target shares with whoever opens its descriptor. Returns the address and the descriptor.
+
+    ``functions`` are the addresses of the C library's memfd_create, ftruncate and mmap, which a thread calls, alone.
+    There is room for a name at ``near``. Raises GdbError where one of them fails.
+    """
+    create, truncate, mmap = functions
+    with Memory() as memory:
+        memory.write(near, b"dualdbg\0")
+    select_innermost(thread)
+    with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
+        descriptor = int(language.evaluate("((int(*)(long,int))%d)(%d,%d)" % (create, near, _MFD_CLOEXEC)))
+        if descriptor < 0:
+            raise gdb.GdbError("the process may not make shared memory (memfd_create)")
+        if int(language.evaluate("((int(*)(int,long))%d)(%d,%d)" % (truncate, descriptor, size))) != 0:
+            raise gdb.GdbError("there is no room for shared memory")
+        call = "((long(*)(long,long,long,long,long,long))%d)(0,%d,%d,%d,%d,0)"
+        flags = _MAP_SHARED | _MAP_POPULATE
+        found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
+        if found == -1:
+            raise gdb.GdbError("no shared memory could be mapped")
+    return [found & WORD, descriptor]
+
+
+def close_descriptor(close: int, descriptor: int, thread: int) -> None:
+    """Let the target close a descriptor by the C library's close."""
+    select_innermost(thread)
+    with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
+        language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))
 
 
 def _gap(near: int, size: int, reach: int) -> int:
@@ -201,65 +135,67 @@ def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
     """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on."""
     code = bytes.fromhex(parts["code"])
     moved = {int(one): int(original) for one, original in parts["moved"]}
-    probe = _Probe(
+    probe = Probe(
         number, address, parts["site"], bytes.fromhex(parts["original"]), bytes.fromhex(parts["jump"]),
         parts["thunk"], code, parts["saved"], [row[0] for row in parts["states"]],
         parts["states"], parts["sent"], moved, {original: one for one, original in moved.items()},
-        parts["counter"], parts["limit"],
+        parts["counter"], parts["limit"], parts["traces"], Ring(*parts["ring"]) if parts["ring"] else None,
     )  # fmt: skip
     _begin(parts["signal"])
-    with _Memory() as memory:
-        memory.write(probe.counter, bytes(16))
+    with Memory() as memory:
+        if not probe.traces:
+            memory.write(probe.counter, bytes(16))
         memory.write(probe.thunk, code)
-    _now.probes[number] = probe
-    _now.thunks.append(probe)
-    _now.thunks.sort(key=lambda one: one.thunk)
-    _now.looked = False
+    now.probes[number] = probe
+    now.thunks.append(probe)
+    now.thunks.sort(key=lambda one: one.thunk)
+    now.looked = False
     when_gone(breakpoint_of(number), lambda: _gone(number))
 
 
 def _begin(name: str) -> None:
     pid = gdb.selected_inferior().pid
-    if _now.pid != pid:
-        _now.__init__()  # type: ignore[misc]
-        _now.pid = pid
+    if now.pid != pid:
+        now.forget()
+        now.pid = pid
         if not _reactions:
             _reactions.update(
                 {_stopped: gdb.events.stop, _runs: gdb.events.cont, _calls: gdb.events.inferior_call}
             )
             for react, event in _reactions.items():
                 event.connect(react)
-    _now.signal = name
-    taken.add(name)
+    if name:
+        now.signal = name
+        taken.add(name)
     # Else a thread may be in gdb's copy of an instruction when the code changes: results of threads were wrong then.
     gdb.execute("set displaced-stepping off", to_string=True)
 
 
 def _gone(number: int) -> None:
     """gdb's breakpoint is deleted, at a stop: nothing of the probe is in the function then."""
-    _now.probes.pop(number, None)
-    _now.told.pop(number, None)
+    now.probes.pop(number, None)
+    now.told.pop(number, None)
+    now.off.discard(number)
+
+
+def switch_probe(number: int, on: bool) -> None:
+    """Whether a probe that traces is in force from the next run on. gdb's breakpoint stays off."""
+    (now.off.discard if on else now.off.add)(number)
 
 
 def forget_probes() -> None:
     """The process runs another program."""
-    taken.discard(_now.signal)
-    _now.pid = 0
-    _now.probes.clear()
-    _now.thunks.clear()
-    _now.armed.clear()
-    _now.passed.clear()
-    _now.known.clear()
-    _now.told.clear()
+    taken.discard(now.signal)
+    now.forget()
 
 
 def probe_hits(number: int) -> int:
     """How many hits of a breakpoint gdb has not seen: those that its probe has counted, and told."""
-    probe = _now.probes.get(number)
+    probe = now.probes.get(number)
     if probe is None:
         return 0
-    with _Memory() as memory:
-        return memory.word(probe.counter) + _now.told.get(number, 0)
+    with Memory() as memory:
+        return memory.word(probe.counter) + now.told.get(number, 0)
 
 
 def arm_probes() -> "dict[str, str]":
@@ -268,35 +204,39 @@ def arm_probes() -> "dict[str, str]":
     For these gdb's own breakpoints do the work, as they do during steps.
     """
     left_out: "dict[str, str]" = {}
-    if _now.passed:  # also where gdb's own breakpoint is there, or another one
-        with _Memory() as memory:
-            _go_past(memory, 0)
-        _forget_registers()
+    if now.passed:  # also where gdb's own breakpoint is there, or another one
+        with Memory() as memory:
+            go_past(memory, 0)
+        forget_registers()
     wanted = []
-    by_byte: "dict[int, list[_Probe]]" = {}
+    by_byte: "dict[int, list[Probe]]" = {}
     points = {point.number: point for point in gdb.breakpoints()}
-    for probe in _now.probes.values():
+    for probe in now.probes.values():
         point = points.get(probe.number)
-        if point is None or not point.enabled:
+        if point is None or (probe.number in now.off if probe.traces else not point.enabled):
             continue
         wanted.append(probe)
         for byte in range(min(probe.address, probe.site), probe.site + len(probe.original)):
-            by_byte.setdefault(byte, []).append(probe)
+            others = by_byte.setdefault(byte, [])
+            if others:
+                left_out[str(probe.number)] = "another probe is there"
+            others.append(probe)
+    tells = [probe for probe in wanted if not probe.traces]
+    if not tells and now.signal:  # one that was sent before is of no interest any more
+        gdb.execute("handle %s nostop noprint pass" % now.signal, to_string=True)
     if not wanted:
-        if _now.signal:  # one that was sent before is of no interest any more
-            gdb.execute("handle %s nostop noprint pass" % _now.signal, to_string=True)
         return {}
     for point in points.values():
         for address in addresses(point) if point.enabled and point.type == gdb.BP_BREAKPOINT else ():
             for probe in by_byte.get(address, ()):
                 if probe.number != point.number:
                     left_out[str(probe.number)] = "another breakpoint is there"
-    blocking = _blocking(_now.signal)
+    blocking = _blocking(now.signal) if tells else None
     if blocking:
-        left_out.update(dict.fromkeys((str(probe.number) for probe in wanted), blocking))
+        left_out.update(dict.fromkeys((str(probe.number) for probe in tells), blocking))
     wanted = [probe for probe in wanted if str(probe.number) not in left_out]
-    with _Memory() as memory:
-        threads = list(_threads())
+    with Memory() as memory:
+        threads = list(all_threads())
         for probe in _led_into(memory, wanted, [registers for _, registers in threads]):
             left_out[str(probe.number)] = "a signal handler may return into its first bytes"
         wanted = [probe for probe in wanted if str(probe.number) not in left_out]
@@ -307,16 +247,16 @@ def arm_probes() -> "dict[str, str]":
         _move_out(wanted, threads)
         for probe in wanted:
             if probe.limit:
-                hits = points[probe.number].hit_count + _now.told.get(probe.number, 0)
+                hits = points[probe.number].hit_count + now.told.get(probe.number, 0)
                 memory.write(probe.counter + 8, max(probe.limit - hits, 0).to_bytes(8, "little"))
         for probe in wanted:
-            _now.armed[probe.number] = probe
+            now.armed[probe.number] = probe
             memory.write(probe.site, probe.jump)
             points[probe.number].enabled = False
-    if wanted:
-        gdb.execute("handle %s stop print pass" % _now.signal, to_string=True)
-    _now.looked = True
-    _forget_registers()
+    if any(not probe.traces for probe in wanted):
+        gdb.execute("handle %s stop print pass" % now.signal, to_string=True)
+    now.looked = True
+    forget_registers()
     return left_out
 
 
@@ -326,7 +266,7 @@ def _blocking(name: str) -> "str | None":
     own = read_status("/proc/self/status")
     for thread in gdb.selected_inferior().threads():
         try:
-            status = read_status("/proc/%d/task/%d/status" % (_now.pid, thread.ptid[1]))
+            status = read_status("/proc/%d/task/%d/status" % (now.pid, thread.ptid[1]))
         except OSError:
             continue
         # A container's filter lets gdb do what a probe does.
@@ -339,15 +279,15 @@ def _blocking(name: str) -> "str | None":
     return None
 
 
-def _led_into(memory: _Memory, probes: "list[_Probe]", threads: "list[Any]") -> "list[_Probe]":
+def _led_into(memory: Memory, probes: "list[Probe]", threads: "list[Any]") -> "list[Probe]":
     """The probes into whose bytes, behind the first, a stack leads back: a signal handler runs that came there."""
     inner = {original: probe for probe in probes for original in probe.back if original != probe.site}
-    if _now.looked or not inner:
+    if now.looked or not inner:
         return []
-    stacks = _stacks()
+    stacks = writable_areas(now.pid)
     found = {}
     for registers in threads:
-        low = registers[_INDEX["rsp"]] - _RED_ZONE & ~7
+        low = registers[INDEX["rsp"]] - _RED_ZONE & ~7
         end = next((end for start, end in stacks if start <= low < end), low)
         data = memory.read(low, min(end - low, _MOST_STACK))
         words = set(memoryview(data[: len(data) & ~7]).cast("Q")) if len(inner) > 16 else None
@@ -357,217 +297,132 @@ def _led_into(memory: _Memory, probes: "list[_Probe]", threads: "list[Any]") -> 
     return list(found.values())
 
 
-def _stacks() -> "list[tuple[int, int]]":
-    with open("/proc/%d/maps" % _now.pid) as file:
-        rows = [line.split(" ", 2) for line in file]
-    return [tuple(int(one, 16) for one in row[0].split("-")) for row in rows if row[1].startswith("rw")]  # type: ignore[misc]
-
-
-def _move_out(probes: "list[_Probe]", threads: "list[Any]") -> None:
+def _move_out(probes: "list[Probe]", threads: "list[Any]") -> None:
     """No thread stands in bytes that a jump takes: it goes on in the moved instructions."""
     inner = {original: probe for probe in probes for original in probe.back if original != probe.site}
     for tid, registers in threads:
-        pc = registers[_INDEX["rip"]]
+        pc = registers[INDEX["rip"]]
         if pc in inner:
-            registers[_INDEX["rip"]] = inner[pc].back[pc]
-            _set_registers(tid, registers)
-    _now.passed.clear()
-    _now.known.clear()
-
-
-def _go_past(memory: _Memory, but: int) -> bool:
-    """Threads at a hit that was told go on in the moved instructions. Returns whether the thread ``but`` is at one."""
-    entries = {at: probe for probe in _now.thunks for at in (probe.address, probe.site)}
-    is_at_one = False
-    for tid, registers in _threads():
-        pc = registers[_INDEX["rip"]]
-        probe = entries.get(pc) if _now.passed.get(tid) == pc else None
-        if probe is None or memory.read(probe.site, len(probe.original)) != probe.original:
-            continue
-        if tid == but:
-            is_at_one = True
-            continue
-        registers[_INDEX["rip"]] = probe.back[probe.site]
-        _set_registers(tid, registers)
-    return is_at_one
-
-
-def pass_hits(number: int) -> bool:
-    """A step of thread ``number`` begins: no thread comes upon a breakpoint of gdb at which its hit was told already.
-
-    The others go on in the moved instructions. Returns whether gdb does not know it of the thread itself: it knows it
-    only of one that it has seen stop there. :func:`stop_again` is to follow then.
-    """
-    if not _now.passed:
-        return False
-    own = find_thread(number).ptid[1]
-    with _Memory() as memory:
-        is_at_one = _go_past(memory, own)
-    _forget_registers()
-    return is_at_one and own not in _now.known
-
-
-def stop_again(number: int) -> None:
-    """Let gdb see a thread stop where it stands: by a signal that it takes before the next instruction."""
-    thread = find_thread(number)
-    tid = thread.ptid[1]
-    thread.switch()
-    _now.calls = True
-    try:
-        with without_breakpoints(), settings({"scheduler-locking": "on"}):
-            gdb.execute("handle %s stop print pass" % _now.signal, to_string=True)
-            if _libc.syscall(_TGKILL, _now.pid, tid, int(signal.Signals[_now.signal])) != 0:
-                raise gdb.GdbError("thread %d takes no signal: %s" % (tid, os.strerror(ctypes.get_errno())))
-            gdb.execute("continue", to_string=True)
-            gdb.execute("queue-signal 0", to_string=True)
-            _now.known.add(tid)
-    finally:
-        _now.calls = False
+            registers[INDEX["rip"]] = inner[pc].back[pc]
+            set_registers(tid, registers)
+    now.passed.clear()
+    now.known.clear()
 
 
 # -- at a stop --------------------------------------------------------------------------------------
 
 
 def _calls(event: gdb.Event) -> None:
-    _now.calls = isinstance(event, gdb.InferiorCallPreEvent)
+    now.calls = isinstance(event, gdb.InferiorCallPreEvent)
 
 
 def _runs(event: gdb.Event) -> None:
     """The target runs, and not for a call of gdb's: what is known of its threads is not true any more."""
-    if not _now.armed and not _now.calls:
-        _now.looked = False
-        _now.passed.clear()
-        _now.known.clear()
+    if not now.armed and not now.calls:
+        now.looked = False
+        now.passed.clear()
+        now.known.clear()
 
 
 def _stopped(event: gdb.StopEvent) -> None:
     """Take the jumps out, and let no thread stand in code of ours."""
-    if gdb.selected_inferior().pid != _now.pid or _now.calls:
+    if gdb.selected_inferior().pid != now.pid or now.calls:
         return
     thread = gdb.selected_thread()
     tid = thread.ptid[1] if thread is not None else 0
-    before = _registers(tid) if tid else None
+    before = registers_of(tid) if tid else None
     disarm_probes()
-    registers = _registers(tid) if tid else None
+    registers = registers_of(tid) if tid else None
     if before is None or registers is None:
         return
     if not isinstance(event, gdb.SignalEvent):
-        _now.passed[tid] = registers[_INDEX["rip"]]
-        _now.known.add(tid)
-    elif event.stop_signal == _now.signal:
-        _tell(tid, before[_INDEX["rip"]])
-
-
-def _tell(tid: int, pc: int) -> None:
-    """A thread has taken the signal of a hit; the session tells it (dualdbg/backends/gdb_probes.py).
-
-    It has just sent it, or it was put back to the function before it could take it.
-    """
-    for probe in _now.probes.values():
-        if pc in (probe.sent, probe.address):
-            _now.passed[tid] = probe.address
-            _now.told[probe.number] = _now.told.get(probe.number, 0) + 1
-            gdb.execute("queue-signal 0", to_string=True)  # it is ours: the program does not get it
+        now.passed[tid] = registers[INDEX["rip"]]
+        now.known.add(tid)
+    elif event.stop_signal == now.signal:
+        tell(tid, before[INDEX["rip"]])
 
 
 def disarm_probes() -> None:
     """The code of the program is as it was."""
-    if not _now.thunks:
+    if not now.thunks:
         return
-    with _Memory() as memory:
-        first = _now.thunks[0]
+    with Memory() as memory:
+        first = now.thunks[0]
         if memory.read(first.thunk, len(first.code)) != first.code:
             forget_probes()  # the process runs another program; the session deletes breakpoints at this stop
             return
-        for probe in _now.armed.values():
+        for probe in now.armed.values():
             # A library may be gone, and another be there.
             if memory.read(probe.site, len(probe.jump)) == probe.jump:
                 memory.write(probe.site, probe.original)
-        moved = [_leave(memory, tid, registers) for tid, registers in _threads()]
-        for number, probe in _now.armed.items():
+        moved = [_leave(memory, tid, registers) for tid, registers in all_threads()]
+        for number, probe in now.armed.items():
             # Where a library is gone, the session deletes its breakpoints at this stop.
-            if number in _now.probes and memory.read(probe.site, len(probe.original)) == probe.original:
+            if probe.traces:
+                continue
+            if number in now.probes and memory.read(probe.site, len(probe.original)) == probe.original:
                 point = breakpoint_of(number)
                 if probe.limit:
-                    done = memory.word(probe.counter) + point.hit_count + _now.told.get(number, 0)
+                    done = memory.word(probe.counter) + point.hit_count + now.told.get(number, 0)
                     point.ignore_count = max(probe.limit - 1 - done, 0)
                 point.enabled = True
-    _now.armed.clear()
+    now.armed.clear()
     if any(moved):
-        _forget_registers()
+        forget_registers()
 
 
-def _leave(memory: _Memory, tid: int, registers: Any) -> bool:
+def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     """Let a thread stand in the function where it stands in a thunk. Returns whether it did."""
-    pc = registers[_INDEX["rip"]]
-    at = bisect.bisect_right([one.thunk for one in _now.thunks], pc) - 1
-    if at < 0 or pc >= _now.thunks[at].end:
+    pc = registers[INDEX["rip"]]
+    at = bisect.bisect_right([one.thunk for one in now.thunks], pc) - 1
+    if at < 0 or pc >= now.thunks[at].end:
         return False
-    probe = _now.thunks[at]
+    probe = now.thunks[at]
     if pc in probe.moved:
         original = probe.moved[pc]
         if original == probe.site:
-            _now.passed[tid] = probe.address
-        registers[_INDEX["rip"]] = probe.address if original == probe.site else original
+            now.passed[tid] = probe.address
+        registers[INDEX["rip"]] = probe.address if original == probe.site else original
     elif pc >= probe.starts[-1] and pc > max(probe.moved):
-        registers[_INDEX["rip"]] = probe.site + len(probe.original)
+        registers[INDEX["rip"]] = probe.site + len(probe.original)
     else:
-        _, pushed, counted, masked = probe.states[bisect.bisect_right(probe.starts, pc) - 1]
-        if masked:
-            _block_again(memory, tid, registers[_INDEX["rsp"]])
+        _, pushed, marks = probe.states[bisect.bisect_right(probe.starts, pc) - 1]
+        if "masked" in marks:
+            # They are the last that was pushed.
+            block(tid, memory.word(registers[INDEX["rsp"]]))
+        is_zero = bool(registers[INDEX["flags"]] & _ZERO_FLAG)
+        if "reserved" in marks or ("reserving" in marks and is_zero):
+            _give_up(memory, probe, registers)
         _undo(memory, probe, registers, pushed)
-        registers[_INDEX["rip"]] = probe.address
-        if counted:  # it will be again
-            memory.write(probe.counter, (memory.word(probe.counter) - 1 & _WORD).to_bytes(8, "little"))
-    _set_registers(tid, registers)
+        registers[INDEX["rip"]] = probe.address
+        if "counted" in marks:  # it will be again
+            memory.write(probe.counter, (memory.word(probe.counter) - 1 & WORD).to_bytes(8, "little"))
+        if "passed" in marks:  # it is not to be counted again
+            now.passed[tid] = probe.address
+    set_registers(tid, registers)
     return True
 
 
-def _block_again(memory: _Memory, tid: int, top: int) -> None:
-    """The thread blocks the signals again that it did before it told a hit: they are the last that was pushed."""
-    blocked = ctypes.c_uint64(memory.word(top))
-    if _libc.ptrace(_SETSIGMASK, tid, 8, ctypes.byref(blocked)) != 0:
-        raise gdb.GdbError("thread %d does not take its mask: %s" % (tid, os.strerror(ctypes.get_errno())))
+def _give_up(memory: Memory, probe: Probe, registers: Any) -> None:
+    """Complete a record that is reserved, as one that is none: the reader goes past it.
+
+    Its number is in r9, the control block of its ring in r8.
+    """
+    assert probe.ring is not None
+    ring, number = probe.ring, registers[INDEX["r9"]]
+    turn = (registers[INDEX["r8"]] - ring.control) // ring.block
+    record = ring.records + (turn * ring.capacity + (number - 1) % ring.capacity) * ring.record
+    memory.write(record + 20, _NO_PROBE.to_bytes(4, "little"))
+    memory.write(record, number.to_bytes(8, "little"))
 
 
-def _undo(memory: _Memory, probe: _Probe, registers: Any, pushed: int) -> None:
+def _undo(memory: Memory, probe: Probe, registers: Any, pushed: int) -> None:
     """The registers as the function had them, where so many of them are on the stack."""
     if pushed < 0:
         return
-    top = registers[_INDEX["rsp"]]
+    top = registers[INDEX["rsp"]]
     for index, name in enumerate(probe.saved[:pushed]):
-        if name in _INDEX:
-            registers[_INDEX[name]] = memory.word(top + 8 * (pushed - 1 - index))
-    registers[_INDEX["rsp"]] = top + 8 * pushed + _RED_ZONE & _WORD
-    registers[_INDEX["orig_rax"]] = _NO_CALL
-
-
-# -- conditions -------------------------------------------------------------------------------------
-
-
-def condition_operations(address: int, condition: str, named: bool) -> str:
-    """What gdb makes of a condition at an address, as ``maintenance agent-eval`` lists it.
-
-    ``named``: it is about variables that are known there. Raises gdb.error where gdb has no such code for it.
-    """
-    condition = _CHARACTER.sub(lambda found: "(char)%d" % _code_of(found[1]), condition)
-    if not named:
-        with language.ours():
-            return str(gdb.execute("maintenance agent-eval %s" % condition, to_string=True))
-    line = gdb.find_pc_line(address)
-    if line.symtab is None:
-        raise gdb.GdbError("debug info does not tell its line")
-    place = "%s:%d" % (line.symtab.fullname(), line.line)
-    return str(gdb.execute("maintenance agent-eval -at %s, %s" % (place, condition), to_string=True))
-
-
-# gdb has no agent code for characters.
-_CHARACTER = re.compile(r"(?<![\w'\"])'([^'\\\"]|\\[0abfnrtv'\"\\])'(?!['\"])")
-_ESCAPES = dict(zip("0abfnrtv", (0, 7, 8, 12, 10, 13, 9, 11)))
-
-
-def _code_of(character: str) -> int:
-    code = ord(character) if len(character) == 1 else _ESCAPES.get(character[1], ord(character[1]))
-    if code > 127:
-        raise gdb.GdbError("a character that is not of ASCII")
-    return code
+        if name in INDEX:
+            registers[INDEX[name]] = memory.word(top + 8 * (pushed - 1 - index))
+    registers[INDEX["rsp"]] = top + 8 * pushed + _RED_ZONE & WORD
+    registers[INDEX["orig_rax"]] = _NO_CALL

@@ -8,7 +8,7 @@ from dualdbg.errors import SpecError
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 
 OPERATORS = {"randn", "add", "mm"}
-SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary, fast'
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary, fast, count'
 
 # The spec, the first line of the message, the column of the caret (None: no caret), the hint.
 BAD = [

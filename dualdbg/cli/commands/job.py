@@ -54,7 +54,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--via",
         metavar="LAUNCHER",
-        help="local, ssh:HOSTS, slurm:JOBID, k8s:SELECTOR, mpi:HOSTS: how the nodes are reached",
+        help="local, ssh:HOSTS, slurm:JOBID, k8s:SELECTOR, mpi:HOSTS, ray:ADDRESS: how the nodes are reached",
     )
     parser.add_argument(
         "--having",

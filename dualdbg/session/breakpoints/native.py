@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
@@ -174,6 +175,7 @@ class NativeBreakpoints:
     async def libraries_arrived(self, modules: Iterable[Module]) -> list[int]:
         """Bind what can be bound in new modules. Returns the breakpoints that changed."""
         arrived = list(modules)
+        await self.points.libraries_arrived()
         for module in arrived:
             if module.library is not None and has_jit_interface(module.library):
                 await self._reader.prepare(module)  # gdb hears of each function that is compiled from now on
@@ -336,6 +338,11 @@ class NativeBreakpoints:
         if place.module.library is not None and wanted.spec.kind is BreakpointKind.FUNCTION:
             wanted.message = inlined_calls(place.module.library) or wanted.message
         at = await self._places.of_place(place)
+        if wanted.spec.counts and wanted.spec.condition is None:
+            # Arguments are in their registers at the entry, and a condition by names is read behind the prologue.
+            at = replace(at, location=replace(at.location, address=place.address))
+            await self.points.insert(wanted, place.address, at.location, at.hides)
+            return
         await self.points.insert(wanted, at.address, at.location, at.hides)
 
     async def _bind_indirect(self, wanted: Wanted, place: LoadedFunction) -> None:

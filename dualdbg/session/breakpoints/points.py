@@ -18,6 +18,7 @@ from ..log_text import split_log
 from .native_expressions import names_in
 from .native_suffixes import is_counted_by_gdb, prints_itself
 from .probes import Probes
+from .tracing import TracedPlace, Tracing
 
 
 @dataclass
@@ -31,6 +32,7 @@ class _Point:
     at_function: bool = False  # see Points.insert
     shown: str | None = None
     todo: _Todo | None = None  # what a probe could do for it
+    traced: TracedPlace | None = None  # it never stops: gdb's breakpoint is off
 
 
 @dataclass
@@ -110,7 +112,7 @@ class Points:
         self._held_back = False
         for key, point in list(self._points.items()):
             if self._points.get(key) is point and self._is_active(point):
-                await self._native.enable_breakpoint(point.number, True)
+                await self._switch(point)
         for point in list(self._points.values()):
             await self._put_probe(point)
 
@@ -119,7 +121,13 @@ class Points:
         for key in keys:
             point = self._points.get(key)
             if point is not None:
-                await self._native.enable_breakpoint(point.number, self._is_active(point))
+                await self._switch(point)
+
+    async def _switch(self, point: _Point) -> None:
+        if point.traced is not None:
+            await self._native.switch_probe(point.number, self._is_active(point))
+        else:
+            await self._native.enable_breakpoint(point.number, self._is_active(point))
 
     def owners(self, gdb_number: int) -> list[int]:
         """The user's enabled breakpoints behind a gdb breakpoint."""
@@ -182,7 +190,8 @@ class Points:
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
-        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {spec.fast} {changed}"
+        how = f"{spec.fast} {spec.counts} {changed}"
+        suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {how}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:
             return
@@ -199,11 +208,36 @@ class Points:
                 point = other
             point.at_function, point.shown = at_function, shown
             self._points[key] = point
+            if spec.counts:
+                await self._begin_trace(wanted, point, location)
             await self._put_probe(point)
         point.owners.add(wanted.id)
         wanted.locations[key] = location
         if not self._is_active(point):
-            await self._native.enable_breakpoint(point.number, False)
+            await self._switch(point)
+
+    async def _begin_trace(self, wanted: Wanted, point: _Point, location: Location) -> None:
+        await self._native.enable_breakpoint(point.number, False)
+        point.traced = TracedPlace(wanted.id, point.number, location)
+        self.tracing.places.append(point.traced)
+
+    async def libraries_arrived(self) -> None:
+        """Traces that waited for the C library may begin."""
+        if not self.tracing.waits:
+            return
+        self.tracing.waits = False
+        for point in list(self._points.values()):
+            if point.traced is not None:
+                await self._put_probe(point)
+
+    @property
+    def tracing(self) -> Tracing:
+        """The places whose hits are counted or taken down."""
+        return self._probes.tracing
+
+    def traced_hits(self, id: int) -> int:
+        """How many hits of a breakpoint were counted in the process that never stops."""
+        return sum(place.hits for place in self.tracing.places if place.id == id)
 
     async def watch(
         self, wanted: Wanted, address: int, size: int, access: Access, location: Location
@@ -309,10 +343,29 @@ class Points:
 
     async def _put_probe(self, point: _Point) -> None:
         todo = point.todo
+        if point.traced is not None and todo is not None:
+            if todo.why_not is not None and not self._held_back:
+                await self._trace(point.traced, todo)
+            return
         is_one = todo is not None and (todo.condition is not None or todo.hits is not None)
         if is_one and todo is not None and todo.why_not is not None and not self._held_back:
             what = todo.address, todo.condition, todo.hits, todo.thread
             todo.why_not = await self._probes.put(point.number, *what)
+
+    async def _trace(self, place: TracedPlace, todo: _Todo) -> None:
+        if todo.condition != self._wanted[place.id].spec.condition:
+            place.why_not = "gdb has no code for the condition at this place"
+            return
+        await self._probes.trace(place, todo.condition, todo.thread)
+        todo.why_not = place.why_not
+        if (
+            self.tracing.records
+            and place.memory is not None
+            and not place.arguments
+            and not place.location.inlined_in
+        ):
+            known = self.signature_at(todo.address, False)
+            await self.tracing.learn_arguments(place, known[1] if known is not None else None)
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
@@ -412,9 +465,9 @@ def _todo(
 ) -> _Todo | None:
     """What a probe is to do for a breakpoint; None where none is asked for, and where it stops at each hit."""
     hits = (spec.hits or 1) - passed_over if point.ignores else None
-    if not spec.fast:
+    if not spec.fast and not spec.counts:
         return None
-    if condition is None and hits is None:
+    if not spec.counts and condition is None and hits is None:
         if spec.condition is None and spec.hits is None and spec.hit_condition is None:
             return None
         return _Todo(address, None, None, None, "each hit is looked at")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, replace
 
 from ...backends.gdb_probes import ProbeCode
 from ...errors import CommandError, SymbolError
-from ...probes import placement, thunk
+from ...probes import placement, recording, thunk
 from ...probes.bytecode import CannotCompile, listings
 from ...probes.placement import CannotPlace, Function
 from ...shared.libraries import is_c_library
@@ -20,6 +20,7 @@ from ...symbols.elf.elf_file import PF_X
 from ...symbols.function_parts import further_part, is_put_aside, landing_pads, part_at
 from ..engines import NativeEngine
 from .native_expressions import names_in
+from .tracing import TracedPlace, Tracing
 
 _AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once
 _ALIGNED = 16
@@ -56,10 +57,12 @@ class Probes:
         self._native = native
         self._image = image
         self._areas: list[_Area] = []
+        self.tracing = Tracing(native, image)
 
     def program_replaced(self) -> None:
         """The process runs another program: our memory is gone."""
         self._areas.clear()
+        self.tracing.program_replaced()
 
     async def put(
         self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None
@@ -68,25 +71,70 @@ class Probes:
 
         ``hits``: it stops from this hit on. ``thread``: gdb's number of the only thread that counts.
         """
+        return await _refusal(self._put(number, address, condition, hits, thread))
+
+    async def trace(self, place: TracedPlace, condition: str | None, thread: int | None) -> None:
+        """Have a probe count the hits of a place, or take them down. The place is told why that cannot be."""
+        address = place.location.address
+        assert address is not None
+        place.why_not = await _refusal(self._trace(place, address, condition, thread))
+
+    async def _trace(
+        self, place: TracedPlace, address: int, condition: str | None, thread: int | None
+    ) -> None:
+        where, function = await self._place(address)
+        wish = await self._wish(where, address, condition, thread)
+        is_entry = where.site == function.start or placement.begins_with_pad(function, where.site)
         try:
-            await self._put(number, address, condition, hits, thread)
-        except (CannotCompile, CannotPlace) as error:
-            return str(error)
-        except CommandError as error:
-            return error.message.removeprefix("gdb: ")
-        except OSError as error:
-            return f"the process cannot be read: {error.strerror}"
-        return None
+            area = await self._area(where.site)
+            trace = await self.tracing.wish(area.start + _AREA + area.data, is_entry)
+        except CommandError:
+            self.tracing.waits = (
+                True  # no thread could call the C library just now: at the next libraries again
+            )
+            raise
+        probe = self._built(area, where, replace(wish, trace=trace), 0)
+        parts = ProbeCode(
+            address,
+            probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
+            0, probe.moved, trace.memory + trace.shared.counter(trace.probe), 0, "", True,
+            recording.ring(trace) if trace.tid is not None else (),
+        )  # fmt: skip
+        await self._native.insert_probe(place.number, parts)
+        place.memory, place.probe = self.tracing.programs[-1].memory, trace.probe
 
     async def _put(
         self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None
     ) -> None:
+        where, _ = await self._place(address)
+        wish = replace(await self._wish(where, address, condition, thread), hits=hits)
+        name = self._native.signal_of_probes()
+        if name == LAST_RESORT:
+            raise CannotPlace("the program uses every signal by which a hit could be told")
+        area = await self._area(where.site)
+        counter = area.start + _AREA + area.data
+        probe = self._built(area, where, wish, signal.Signals[name])
+        parts = ProbeCode(
+            address,
+            probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
+            probe.sent, probe.moved, counter, hits or 0, name,
+        )  # fmt: skip
+        await self._native.insert_probe(number, parts)
+
+    async def _place(self, address: int) -> tuple[placement.Placement, Function]:
+        """Where the jump goes, and the function. Raises CannotPlace."""
         if placement.iced is None:
             raise CannotPlace(placement.MISSING)
         if await self._native.architecture() != "x86-64":
             raise CannotPlace("this is done on x86-64 alone")
         self._check_process()
-        place = placement.place(address, await self._function_at(address))
+        function = await self._function_at(address)
+        return placement.place(address, function), function
+
+    async def _wish(
+        self, where: placement.Placement, address: int, condition: str | None, thread: int | None
+    ) -> thunk.Wish:
+        """What is to be evaluated. Raises CannotCompile, CommandError."""
         module = self._image.module_at(address)
         assert module is not None
         operations = None
@@ -100,18 +148,7 @@ class Probes:
         if thread is not None:
             pointer = (await self._native.registers(thread, ["fs_base"])).get("fs_base")
         known = ((module.start, module.end),)
-        wish = thunk.Wish(tuple(operations) if operations is not None else None, hits, pointer, known)
-        name = self._native.signal_of_probes()
-        if name == LAST_RESORT:
-            raise CannotPlace("the program uses every signal by which a hit could be told")
-        probe = await self._built(place, wish, signal.Signals[name])
-        counter = self._areas[-1].start + _AREA + self._areas[-1].data - _COUNTER
-        parts = ProbeCode(
-            address,
-            probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
-            probe.sent, probe.moved, counter, hits or 0, name,
-        )  # fmt: skip
-        await self._native.insert_probe(number, parts)
+        return thunk.Wish(tuple(operations) if operations is not None else None, None, pointer, known)
 
     async def _function_at(self, address: int) -> Function:
         """The code of the function that an address is in, and what may lead into it. Raises CannotPlace."""
@@ -173,19 +210,20 @@ class Probes:
         if "shstk" in status.get("x86_Thread_features", ""):
             raise CannotPlace("the program has shadow stacks")
 
-    async def _built(self, place: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
-        """The probe, in an area that is near enough. It takes the next address that fits."""
-        area = next(
-            (one for one in self._areas if abs(one.start - place.site) < thunk.REACH - 2 * _AREA), None
-        )
-        if area is None or area.code > _AREA - 4096 or area.data > _AREA - _COUNTER:
-            area = _Area(await self._room(place.site))
-        else:
-            self._areas.remove(area)
-        self._areas.append(area)
+    async def _area(self, site: int) -> _Area:
+        """Memory of ours that is near enough, with room for one more."""
+        for area in self._areas:
+            is_near = abs(area.start - site) < thunk.REACH - 2 * _AREA
+            if is_near and area.code <= _AREA - 4096 and area.data <= _AREA - _COUNTER:
+                return area
+        self._areas.append(_Area(await self._room(site)))
+        return self._areas[-1]
+
+    def _built(self, area: _Area, where: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
+        """The probe. It takes the next address that fits. Raises CannotPlace, CannotCompile."""
         for attempt in range(area.code, area.code + 64 * _ALIGNED, _ALIGNED):
             try:
-                probe = thunk.build(place, wish, area.start + attempt, area.start + _AREA + area.data, number)
+                probe = thunk.build(where, wish, area.start + attempt, area.start + _AREA + area.data, number)
             except CannotPlace:
                 if attempt == area.code + 63 * _ALIGNED:
                     raise
@@ -202,3 +240,16 @@ class Probes:
         if not places or not threads:
             raise CannotPlace("the C library's mmap is not to be found")
         return await self._native.probe_room(near, _AREA, thunk.REACH, places[0].address, min(threads))
+
+
+async def _refusal(work: Awaitable[None]) -> str | None:
+    """Do it; returns why it cannot be done, None where it was."""
+    try:
+        await work
+    except (CannotCompile, CannotPlace) as error:
+        return str(error)
+    except CommandError as error:
+        return error.message.removeprefix("gdb: ")
+    except OSError as error:
+        return f"the process cannot be read: {error.strerror}"
+    return None

@@ -29,12 +29,13 @@ class SpecReader:
         spec = parse_spec(text, self.is_operator)
         if spec.kind is not BreakpointKind.PRESET:
             return [spec]
-        return [parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject)]
+        members = (parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject))
+        return [replace(member, counts=spec.counts) for member in members]
 
 
 def python_namesake(spec: BreakpointSpec) -> BreakpointSpec | None:
     """The spec of the Python functions that have the name of a native one. None where the name cannot be of Python."""
-    plain = (spec.namespace, spec.overload, spec.layer) == (None, None, None)
+    plain = (spec.namespace, spec.overload, spec.layer, spec.counts) == (None, None, None, False)
     named = spec.kind in (BreakpointKind.FUNCTION, BreakpointKind.OPERATOR)
     if not (named and plain and all(part.isidentifier() for part in spec.subject.split("."))):
         return None

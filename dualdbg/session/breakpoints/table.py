@@ -34,6 +34,7 @@ from .python import PythonBreakpoints
 from .python_watches import PythonWatches
 from .spec_reader import SpecReader, python_namesake
 from .throw_origins import ThrowOrigins
+from .tracing import Tracing
 
 _Part = Union[NativeBreakpoints, PythonBreakpoints, PythonWatches]
 WatchedFrame = Union[GdbFrame, PythonFrame]
@@ -87,7 +88,14 @@ class BreakpointTable:
         """With what is true of it now: where its condition is evaluated may change whenever the target runs."""
         if not self._native.has(row.id):
             return row
-        return replace(row, evaluations=self._native.points.evaluations(row.id))
+        points = self._native.points
+        row = replace(row, evaluations=points.evaluations(row.id))
+        return replace(row, hit_count=points.traced_hits(row.id)) if row.spec.counts else row
+
+    @property
+    def tracing(self) -> Tracing:
+        """The places whose hits are counted or taken down while the program runs on."""
+        return self._native.points.tracing
 
     def has(self, id: int) -> bool:
         """Whether there is a breakpoint of this number."""
@@ -350,6 +358,8 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
+        if await self.tracing.at_end(number):
+            return True
         if throw_origins.ID in self._native.points.owners_there(number):
             await self._origins.take(event)
         changed = await self._native.resolver_called(number, thread)

@@ -1,7 +1,8 @@
 """The breakpoint spec language: from what the user typed to a BreakpointSpec, and back.
 
     SPEC   = PLACE { SUFFIX }
-    SUFFIX = "temporary" | "tbreak" | "fast" | "hits" [COMPARISON] N | "thread" T | "log" STRING | "if" CONDITION
+    SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "hits" [COMPARISON] N | "thread" T | "log" STRING
+           | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
 about the target, ``is_operator``, is answered by the caller.
@@ -21,7 +22,7 @@ from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
-_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|hits|thread|log|if)(?=\s|$|\")")
+_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -138,11 +139,19 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
         value, at = _READERS[field](body, match.end())
         if field == "hits" and isinstance(value, str):
             field = "hit_condition"
-        if field == "fast" and spec.language is Language.PYTHON:
+        if field in ("fast", "counts") and spec.language is Language.PYTHON:
             raise Problem(
-                "'fast' is for native code", match.start("word"), "leave it out: Python is asked itself"
+                f"{word!r} is for native code", match.start("word"), "leave it out: Python is asked itself"
             )
+        if field == "counts" and spec.kind in _UNTRACED:
+            raise Problem(f"{word!r} is for functions and lines", match.start("word"), "name one")
         spec = replace(spec, **{field: value})
+        if spec.counts and not seen.isdisjoint(_STOPPING):
+            raise Problem(
+                "'count' goes with 'if' and 'thread' alone: it never stops",
+                match.start("word"),
+                f"for example {spec.text} count if $rdi > 4096",
+            )
     return spec
 
 
@@ -216,7 +225,7 @@ def _read_condition(body: str, at: int) -> tuple[str, int]:
 def _is_suffixes(body: str, at: int) -> bool:
     """Whether ``body[at:]`` holds nothing but suffixes, and the first of them cannot be part of an expression."""
     match = _KEYWORD.match(body, at)
-    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast"):
+    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast", "count"):
         return False
     while at < len(body):
         match = _KEYWORD.match(body, at)
@@ -258,12 +267,21 @@ def _spec_error(text: str, problem: Problem) -> SpecError:
     return SpecError(f"{problem.message}\n  {shown}\n  {caret}", problem.hint)
 
 
+_STOPPING = ("temporary", "hits", "log", "fast")  # what means a stop, or its place
+_UNTRACED = (
+    BreakpointKind.DATA,
+    BreakpointKind.WATCH,
+    BreakpointKind.SIGNAL,
+    BreakpointKind.THROW,
+    BreakpointKind.CATCH,
+)
 _ESCAPES = {"n": "\n", "t": "\t"}
 _STRING_EXAMPLES = {"log": 'log "x is {x}"', "thread": 'thread "worker 1"'}
 _FIELD_OF = {
     "temporary": "temporary",
     "tbreak": "temporary",
     "fast": "fast",
+    "count": "counts",
     "hits": "hits",
     "thread": "thread",
     "log": "log",
@@ -272,6 +290,7 @@ _FIELD_OF = {
 _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
     "temporary": _read_nothing,
     "fast": _read_nothing,
+    "counts": _read_nothing,
     "hits": _read_hits,
     "thread": _read_thread,
     "log": _read_log,

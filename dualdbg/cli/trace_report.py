@@ -1,0 +1,117 @@
+"""The result of a trace as text, and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..console.names import short_path
+from ..console.style import Style
+from ..symbols.names.cxx_names import parse
+from ..terminal_text import visible
+from ..trace.collector import Numbers
+from ..trace.summary import Caller, Row, Summary
+
+_LINES = 40  # of a table
+_IDLE = 8
+_CALLERS = 5  # of each function
+
+
+def text(summary: Summary, style: Style) -> str:
+    """A table of the functions, and what was not counted."""
+    counted = [row for row in summary.rows if row.hits is not None]
+    called = [row for row in counted if row.hits]
+    total = sum(row.hits or 0 for row in called)
+    what = f"{len(counted)} function{'s' if len(counted) != 1 else ''}"
+    lines = [style.paint("stop", f"{total:,} hits of {what} in {summary.seconds:.1f} s")]
+    if called:
+        lines += ["", f"{'hits':>14} {'a second':>12}  function"]
+    for row in called[:_LINES]:
+        lines += [_counted(row, summary), *_details(row)]
+    if len(called) > _LINES:
+        lines.append(f"  {len(called) - _LINES} more functions: --json has all")
+    idle = [row for row in counted if not row.hits]
+    if idle:
+        lines += ["", style.paint("stop", "Not called")]
+    lines += [f"  {_name(row)}{_not_always(row)}" for row in idle[:_IDLE]]
+    if len(idle) > _IDLE:
+        lines.append(f"  {len(idle) - _IDLE} more functions: --json has all")
+    refused = [row for row in summary.rows if row.hits is None]
+    if refused or summary.missing:
+        lines += ["", style.paint("warning", "Not counted")]
+    lines += [f"  {_name(row)}: {visible(row.why or '')}" for row in refused[:_LINES]]
+    if len(refused) > _LINES:
+        lines.append(f"  {len(refused) - _LINES} more functions: --json has all")
+    lines += [f"  {visible(spec)}: nothing of that name was loaded" for spec in summary.missing]
+    if summary.dropped:
+        full = f"{summary.dropped:,} hits were counted and not taken down: the rings were full"
+        lines += ["", style.paint("warning", full), "  callers and values are those of the others"]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _counted(row: Row, summary: Summary) -> str:
+    hits = row.hits or 0
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row)}{_not_always(row)}"
+
+
+def _not_always(row: Row) -> str:
+    return f"; not all the time: {visible(row.why)}" if row.why is not None else ""
+
+
+def _details(row: Row) -> list[str]:
+    """Who called it, and with which numbers."""
+    told = []
+    for name, numbers in row.numbers.items():
+        if numbers.count:
+            mean = numbers.total / numbers.count
+            values = f"{numbers.least:,} to {numbers.most:,}, mean {mean:,.1f}, sum {numbers.total:,}"
+            told.append(f"{visible(name)}: {values}")
+    lines = [f"{'':>29}{one}" for one in told]
+    callers = row.lines()
+    for caller, count in callers[:_CALLERS]:
+        lines.append(
+            f"{count:>14,} {count / (row.records or 1):>12.1%}    {visible(short_path(caller.text))}"
+        )
+    if len(callers) > _CALLERS:
+        rest = sum(count for _, count in callers[_CALLERS:])
+        lines.append(
+            f"{rest:>14,} {rest / (row.records or 1):>12.1%}    {len(callers) - _CALLERS} more places"
+        )
+    return lines
+
+
+def _name(row: Row) -> str:
+    return f"{visible(parse(row.function).short)}  {visible(row.library or '')}".rstrip()
+
+
+def to_json(summary: Summary) -> dict[str, Any]:
+    """The same for programs."""
+    return {
+        "event": "trace",
+        "seconds": round(summary.seconds, 3),
+        "functions": [_row(row) for row in summary.rows],
+        "missing": list(summary.missing),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "function": row.function,
+        "library": row.library,
+        "hits": row.hits,
+        "why": row.why,
+    }
+    if row.records is not None:
+        told["recorded"] = row.records
+        told["callers"] = [_caller(caller, count) for caller, count in row.callers.most_common()]
+        told["numbers"] = {name: _numbers(numbers) for name, numbers in row.numbers.items() if numbers.count}
+    return told
+
+
+def _caller(caller: Caller, count: int) -> dict[str, Any]:
+    line = caller.line
+    python = None if line is None else {"function": line.function, "file": line.file, "line": line.line}
+    return {"python": python, "native": caller.function, "hits": count}
+
+
+def _numbers(numbers: Numbers) -> dict[str, int]:
+    return {"least": numbers.least, "most": numbers.most, "sum": numbers.total}

@@ -1,0 +1,255 @@
+"""The machine code that counts a hit and takes it down in memory that we share with the target. Pure.
+
+The memory has a ring of records for each of some processors. A record is taken down in three steps: a place is
+reserved, filled, and its number written. The reader sees by the number whether it is complete. A full ring takes no
+record: nothing waits for the reader.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .machine import RED_ZONE, Writer, register
+from .placement import iced
+
+RECORD = 96  # bytes
+WORDS = RECORD // 8
+# Words of a record: its number (0: the place was never used), time, thread and probe, the address to which the
+# function returns, code object, instruction, then the registers of the first six whole numbers (System V AMD64 ABI).
+NUMBER, TIME, THREAD, CALLER, CODE, INSTRUCTION, ARGUMENTS = range(7)
+REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+NOTHING = 0xFFFFFFFF
+"""The probe of a record that was begun, and is none."""
+_CONTROL = 128  # bytes of each ring's control block, so that two have no cache line in common
+HEAD, TAIL = 0, 64
+"""Where it has how many places were ever reserved, and how many the reader has read."""
+_CONTROLS = 4096
+_COUNTERS = 8192
+PROBES = 1 << 15
+"""How many probes may have a counter."""
+_RINGS = _COUNTERS + 8 * PROBES
+_MOST_RINGS = 16
+_BYTES = 32 << 20  # of all rings
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Where things are in the shared memory, in bytes from its beginning; ``capacity``: records of a ring.
+
+    The first word is how far the thread's own pointer to its Python thread state is from the thread pointer; 0 where
+    that is not known.
+    """
+
+    rings: int = 0
+    capacity: int = 0
+
+    @classmethod
+    def for_records(cls, processors: int) -> Shared:
+        """With rings for so many processors."""
+        rings = 1 << (min(max(processors, 1), _MOST_RINGS) - 1).bit_length()
+        return cls(rings, 1 << (_BYTES // RECORD // rings).bit_length() - 1)
+
+    @property
+    def size(self) -> int:
+        """Of all of it, whole pages."""
+        return -(-(_RINGS + self.rings * self.capacity * RECORD) // 4096) * 4096
+
+    def counter(self, probe: int) -> int:
+        """The counter of a probe, a word."""
+        return _COUNTERS + 8 * probe
+
+    def control(self, ring: int) -> int:
+        """The control block of a ring."""
+        return _CONTROLS + _CONTROL * ring
+
+    def records(self, ring: int) -> int:
+        """The first record of a ring."""
+        return _RINGS + ring * self.capacity * RECORD
+
+
+@dataclass(frozen=True)
+class PythonPlaces:
+    """Where an interpreter keeps what a thread runs, in bytes.
+
+    ``finalizing``: the address of a word that is not 0 once it ends, after which thread states may be gone. ``frame``:
+    of the thread state; ``inner``: of what is there, where that is not the frame yet. The others are of the frame.
+    ``owner`` has 3 in a frame that marks an entry from C; the frame of Python is the one before it.
+    """
+
+    finalizing: int
+    frame: int
+    inner: int | None
+    code: int
+    instruction: int
+    owner: int | None
+    previous: int
+    has_small_instruction: bool  # 32 bits
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a probe does that never stops: it counts; with a ``tid`` (where the thread id is, from the thread pointer)
+    it takes each hit down.
+
+    ``memory`` is where the target has the shared memory. ``is_entry``: the stack is that of a function's first
+    instruction. ``python``: where the Python frame is read; None where that is not known.
+    """
+
+    probe: int
+    memory: int
+    shared: Shared
+    tid: int | None = None
+    is_entry: bool = True
+    python: PythonPlaces | None = None
+
+
+def count(writer: Writer, trace: Trace) -> None:
+    """Count the hit: it is not done again when the thread is put back to its function from here on."""
+    writer.number("rax", trace.memory + trace.shared.counter(trace.probe))
+    inc = iced.Instruction.create_mem(
+        iced.Code.INC_RM64, iced.MemoryOperand(base=iced.Register.RAX, displ=0, displ_size=0)
+    )
+    inc.has_lock_prefix = True
+    writer.add(inc)
+    writer.marks.add("passed")
+
+
+def record(writer: Writer, trace: Trace) -> None:
+    """Take the hit down, where there is room: rax, rcx, rdx, r8 and r9 are saved by now."""
+    assert trace.tid is not None
+    shared = trace.shared
+    done, again = writer.new_label(), writer.new_label()
+    writer.add(iced.Instruction.create(iced.Code.RDTSCP))  # the time, and in ecx the processor
+    writer.ri("SHL_RM64_IMM8", "rdx", 32)
+    writer.rr("OR_R64_RM64", "rdx", "rax")
+    writer.ri("AND_RM32_IMM8", "ecx", shared.rings - 1)
+    writer.ri("SHL_RM64_IMM8", "rcx", _CONTROL.bit_length() - 1)
+    writer.number("r8", trace.memory + shared.control(0))
+    writer.rr("ADD_R64_RM64", "r8", "rcx")
+    writer.load("MOV_R64_RM64", "rax", "r8", HEAD)
+    writer.here(again)
+    writer.rr("MOV_R64_RM64", "r9", "rax")
+    writer.load("SUB_R64_RM64", "r9", "r8", TAIL)
+    writer.ri("CMP_RM64_IMM32", "r9", shared.capacity)
+    writer.branch("JAE_REL32_64", done)
+    writer.load("LEA_R64_M", "r9", "rax", 1)
+    reserve = iced.Instruction.create_mem_reg(
+        iced.Code.CMPXCHG_RM64_R64,
+        iced.MemoryOperand(base=register("r8"), displ=HEAD, displ_size=0),
+        register("r9"),
+    )
+    reserve.has_lock_prefix = True
+    writer.add(reserve)
+    writer.marks.add("reserving")
+    writer.branch("JNE_REL32_64", again)
+    writer.marks.remove("reserving")
+    writer.marks.add("reserved")
+    _fill(writer, trace)
+    writer.store("MOV_RM64_R64", "rax", 8 * NUMBER, "r9")
+    writer.marks.remove("reserved")
+    writer.here(done)
+
+
+def _fill(writer: Writer, trace: Trace) -> None:
+    """r8 is the control block, r9 the number of the record, rdx the time; r8 and r9 stay as they are."""
+    shared = trace.shared
+    writer.load("LEA_R64_M", "rax", "r9", -1)
+    writer.ri("AND_RM64_IMM32", "rax", shared.capacity - 1)
+    # The control blocks tell which ring it is: their distance is a power of two, that of the rings is not.
+    writer.number("rcx", trace.memory + shared.control(0))
+    writer.add(iced.Instruction.create_reg(iced.Code.NEG_RM64, register("rcx")))
+    writer.rr("ADD_R64_RM64", "rcx", "r8")
+    writer.ri("SHL_RM64_IMM8", "rcx", shared.capacity.bit_length() - _CONTROL.bit_length())
+    writer.rr("ADD_R64_RM64", "rax", "rcx")
+    writer.add(
+        iced.Instruction.create_reg_reg_i32(
+            iced.Code.IMUL_R64_RM64_IMM8, register("rax"), register("rax"), RECORD
+        )
+    )
+    writer.number("rcx", trace.memory + shared.records(0))
+    writer.rr("ADD_R64_RM64", "rax", "rcx")
+    writer.store("MOV_RM64_R64", "rax", 8 * TIME, "rdx")
+    tid = iced.MemoryOperand(displ=trace.tid, displ_size=4, seg=iced.Register.FS)
+    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register("ecx"), tid))
+    writer.store("MOV_RM32_R32", "rax", 8 * THREAD, "ecx")
+    writer.number("rcx", trace.probe)
+    writer.store("MOV_RM32_R32", "rax", 8 * THREAD + 4, "ecx")
+    if trace.is_entry:
+        writer.load("MOV_R64_RM64", "rcx", "rsp", RED_ZONE + 8 * writer.pushed)
+    else:
+        writer.number("rcx", 0)
+    writer.store("MOV_RM64_R64", "rax", 8 * CALLER, "rcx")
+    for index, name in enumerate(REGISTERS):
+        writer.store("MOV_RM64_R64", "rax", 8 * (ARGUMENTS + index), writer.original(name, "rcx"))
+    _python(writer, trace)
+
+
+def _python(writer: Writer, trace: Trace) -> None:
+    """The code object and the instruction that the thread is at; 0 where that is not known.
+
+    Only what is the thread's own is followed. Nobody else frees it before the interpreter ends.
+    """
+    places = trace.python
+    writer.number("rdx", 0)
+    if places is None:
+        _both(writer, "rdx", "rdx")
+        return
+    unknown = writer.new_label()
+    writer.number("rcx", places.finalizing)
+    writer.add(
+        iced.Instruction.create_mem_i32(
+            iced.Code.CMP_RM64_IMM8, iced.MemoryOperand(base=iced.Register.RCX, displ=0, displ_size=0), 0
+        )
+    )
+    writer.branch("JNE_REL32_64", unknown)
+    writer.number("rcx", trace.memory)
+    _follow(writer, "rcx", 0, unknown)
+    state = iced.MemoryOperand(base=iced.Register.RCX, displ=0, displ_size=0, seg=iced.Register.FS)
+    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R64_RM64, register("rcx"), state))
+    writer.rr("TEST_RM64_R64", "rcx", "rcx")
+    writer.branch("JE_REL32_64", unknown)
+    _follow(writer, "rcx", places.frame, unknown)
+    if places.inner is not None:
+        _follow(writer, "rcx", places.inner, unknown)
+    if places.owner is not None:
+        is_python = writer.new_label()
+        writer.add(
+            iced.Instruction.create_mem_i32(
+                iced.Code.CMP_RM8_IMM8,
+                iced.MemoryOperand(base=iced.Register.RCX, displ=places.owner, displ_size=8),
+                3,
+            )
+        )
+        writer.branch("JNE_REL32_64", is_python)
+        _follow(writer, "rcx", places.previous, unknown)
+        writer.here(is_python)
+    writer.load("MOV_R64_RM64", "rdx", "rcx", places.code)
+    small = places.has_small_instruction
+    writer.load(
+        "MOV_R32_RM32" if small else "MOV_R64_RM64", "ecx" if small else "rcx", "rcx", places.instruction
+    )
+    writer.here(unknown)
+    _both(writer, "rdx", "rcx")
+
+
+def _follow(writer: Writer, to: str, offset: int, unknown: int) -> None:
+    writer.load("MOV_R64_RM64", to, to, offset)
+    writer.rr("TEST_RM64_R64", to, to)
+    writer.branch("JE_REL32_64", unknown)
+
+
+def _both(writer: Writer, code: str, instruction: str) -> None:
+    writer.store("MOV_RM64_R64", "rax", 8 * CODE, code)
+    writer.store("MOV_RM64_R64", "rax", 8 * INSTRUCTION, instruction)
+
+
+def ring(trace: Trace) -> tuple[int, int, int, int, int]:
+    """Where the first control block and the first record are, with the sizes that lead to the others."""
+    shared = trace.shared
+    return (
+        trace.memory + shared.control(0),
+        _CONTROL,
+        trace.memory + shared.records(0),
+        shared.capacity,
+        RECORD,
+    )

@@ -1,0 +1,242 @@
+"""Places whose hits are counted or taken down while the program runs on: their memory, and what is known of each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ...errors import CommandError, DualdbgError
+from ...known.c_functions import FUNCTIONS
+from ...model import Location
+from ...probes import recording
+from ...probes.placement import CannotPlace
+from ...probes.recording import PythonPlaces, Shared
+from ...shared.libraries import is_c_library
+from ...shared.proc_files import read_status
+from ...snapshot.cpython.layout import PythonLayout, layout_of
+from ...snapshot.cpython.reader import Interpreter, find_interpreter
+from ...snapshot.linux.memory import ProcessMemory
+from ...symbols.address_space import AddressSpace
+from ...symbols.torch.signatures import Signature
+from ...trace.collector import Argument, Source
+from ...trace.memory import TraceMemory
+from ...trace.python_lines import PythonLines
+from ..engines import NativeEngine
+
+_CALLED = ("memfd_create", "ftruncate", "mmap", "close")  # of the C library
+_TID = 0x2D0  # of glibc's struct pthread, nptl/descr.h
+_THREAD = 0x900  # bytes of it that are looked through
+
+
+@dataclass
+class TracedPlace:
+    """A place at which hits are counted. ``number``: gdb's breakpoint there; ``id``: the user's.
+
+    ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not.
+    """
+
+    id: int
+    number: int
+    location: Location
+    memory: TraceMemory | None = None
+    probe: int = 0
+    why_not: str | None = None
+    left_out: str | None = None  # why it did not count all the time
+    arguments: tuple[Argument, ...] = ()
+
+    @property
+    def hits(self) -> int:
+        """How many there were so far."""
+        return self.memory.hits(self.probe) if self.memory is not None else 0
+
+
+@dataclass
+class Program:
+    """The program that the process runs, as far as traces need it: its shared memory, and its Python."""
+
+    memory: TraceMemory
+    tid: int  # where a thread's id is, from the thread pointer
+    read: Callable[[], ProcessMemory]  # a new view of the process's memory
+    interpreter: Interpreter | None = None
+    layout: PythonLayout | None = None
+    source: Source = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.source = Source(self.memory, self.lines)
+
+    def lines(self) -> PythonLines | None:
+        """Reads lines of its Python; None where it has none that is known."""
+        return PythonLines(self.interpreter, self.read) if self.interpreter is not None else None
+
+
+@dataclass
+class Tracing:
+    """All places, and the memory of the program that runs now."""
+
+    native: NativeEngine
+    image: AddressSpace  # of the process
+    places: list[TracedPlace] = field(default_factory=list)
+    programs: list[Program] = field(default_factory=list)  # the last one runs now
+
+    records: bool = False
+    """Whether hits are taken down; somebody has to read the rings then."""
+    waits: bool = False  # for libraries, or a thread, that can make memory
+    before_end: Callable[[], Awaitable[None]] | None = None
+    """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
+    _end: int | None = None  # gdb's breakpoint there
+    _is_new: bool = True
+
+    def sources(self) -> list[Source]:
+        """Where records come from."""
+        return [program.source for program in self.programs]
+
+    def arguments(self, memory: TraceMemory, probe: int) -> Sequence[Argument]:
+        """Those of a probe."""
+        places = (one for one in self.places if one.memory is memory and one.probe == probe)
+        return next((one.arguments for one in places), ())
+
+    def close(self) -> None:
+        """Note what only the engine knows, and give memory back. Nothing is read any more."""
+        for place in self.places:
+            place.left_out = self.native.probes_ever_left_out.get(place.number)
+        for program in self.programs:
+            program.memory.close()
+
+    async def learn_arguments(self, place: TracedPlace, signature: Signature | None) -> None:
+        """What is passed in registers to the function of a place, as far as types tell."""
+        address = place.location.address
+        assert address is not None
+        module = self.image.module_at(address)
+        library = module.library if module is not None else None
+        symbol = library.symbol_at(address - module.bias) if module is not None and library else None
+        if symbol is None or symbol.clone is not None or module is None:
+            return  # a compiler's clone has other arguments than its name says
+        known = FUNCTIONS.get(symbol.linkage_name)
+        if known is not None and signature is None:
+            rows = [
+                Argument(name, "void*" if pointer else "size_t", at, 8, False, pointer)
+                for at, (name, pointer) in enumerate(known)
+            ]
+            place.arguments = tuple(rows)
+            return
+        given = [(one.name, one.type) for one in signature.parameters] if signature is not None else []
+        flags = (signature.hidden, signature.member) if signature is not None else (False, False)
+        try:
+            found = await self.native.traced_arguments(address, given, *flags)
+        except CommandError:  # debug info that gdb cannot read: its registers have no names then
+            return
+        place.arguments = tuple(Argument(**row) for row in found)
+
+    def program_replaced(self) -> None:
+        """The process runs another program: what was counted stays."""
+        self._is_new = True
+        self._end = None
+        for program in self.programs:
+            program.source.is_over = True
+
+    async def at_end(self, number: int) -> bool:
+        """Whether this breakpoint of gdb is where the interpreter begins to end; what is to be done there is done."""
+        if number != self._end or self.before_end is None:
+            return False
+        await self.before_end()
+        return True
+
+    async def _watch_end(self) -> None:
+        places = self.image.find("Py_FinalizeEx", self.image.modules)
+        if self._end is None and self.before_end is not None and places:
+            self._end = await self.native.insert_breakpoint(places[0].address)
+
+    async def wish(self, near: int, is_entry: bool) -> recording.Trace:
+        """What a new probe is to do. ``near``: memory of the target where a name may be written.
+
+        Raises CannotPlace, CommandError.
+        """
+        program = await self._program(near)
+        try:
+            probe = program.memory.new_probe()
+        except ValueError as error:
+            raise CannotPlace(str(error)) from error
+        memory = program.memory
+        if not self.records:
+            return recording.Trace(probe, memory.address, memory.shared)
+        self._find_python(program)
+        if program.interpreter is not None:
+            await self._watch_end()
+        return recording.Trace(
+            probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program)
+        )
+
+    async def _program(self, near: int) -> Program:
+        if not self._is_new:
+            return self.programs[-1]
+        _check_processor()
+        libraries = [one for one in self.image.modules if is_c_library(one.path)]
+        found = {name: self.image.find(name, libraries) for name in _CALLED}
+        threads = await self.native.threads()
+        missing = next((name for name, places in found.items() if not places), None)
+        if missing is not None or not threads:
+            self.waits = True  # the C library comes with the first libraries
+            raise CannotPlace(f"the C library's {missing} is not to be found")
+        functions = [found[name][0].address for name in _CALLED]
+        thread = min(threads)
+        tid = await self._thread_id_place(thread, threads[thread])
+        shared = Shared.for_records(os.cpu_count() or 1) if self.records else Shared()
+        address, descriptor = await self.native.trace_memory(functions[:3], near, shared.size, thread)
+        try:
+            memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
+        except OSError as error:
+            raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
+        finally:
+            await self.native.close_descriptor(functions[3], descriptor, thread)
+        self._is_new = False
+        read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
+        self.programs.append(Program(memory, tid, read))
+        return self.programs[-1]
+
+    async def _thread_id_place(self, thread: int, tid: int) -> int:
+        """How far the id of a thread is from its thread pointer: the C library keeps it there."""
+        pointer = (await self.native.registers(thread, ["fs_base"])).get("fs_base")
+        if not pointer:
+            raise CannotPlace("the threads of the program cannot be told apart")
+        known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
+        words = memoryview(await self.native.read_memory(pointer, _THREAD)).cast("I")
+        at = next((at for at in (_TID, *range(0, _THREAD, 4)) if words[at // 4] in known), None)
+        if at is not None:
+            return int(at)
+        raise CannotPlace("its C library keeps no thread ids where they are looked for")
+
+    def _find_python(self, program: Program) -> None:
+        if program.interpreter is not None:
+            return
+        try:
+            found = find_interpreter(self.image.modules)
+            if found is not None:
+                program.layout = layout_of(program.read(), found.runtime, found.version)
+                program.interpreter = found
+        except DualdbgError:  # a Python that is not known, or not mapped yet: records have no line of it
+            return
+
+    def _python_places(self, program: Program) -> PythonPlaces | None:
+        layout = program.layout
+        if layout is None or program.interpreter is None:
+            return None
+        return PythonPlaces(
+            finalizing=program.interpreter.runtime + layout.finalizing,
+            frame=layout.current_frame,
+            inner=layout.cframe_frame,
+            code=layout.frame_code,
+            instruction=layout.frame_instruction,
+            owner=layout.frame_owner,
+            previous=layout.frame_previous,
+            has_small_instruction=layout.has_frame_objects,
+        )
+
+
+def _check_processor() -> None:
+    """Raises CannotPlace where the processor cannot tell the time and its own number at once."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
+        flags = next((line.split() for line in file if line.startswith("flags")), [])
+    if "rdtscp" not in flags:
+        raise CannotPlace("the processor has no rdtscp")

@@ -1,0 +1,1 @@
+"""Traces: what probes have counted and taken down in the target, read while it runs, and what it means."""

@@ -1,0 +1,221 @@
+"""Takes records out of the rings while the program runs, and sums them up: who called, from where, with what."""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from ..errors import DualdbgError
+from ..probes import recording
+from .memory import TraceMemory
+from .python_lines import PythonLine, PythonLines
+
+_PAUSE = 0.002  # seconds between two looks at the rings
+_OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument that is a whole number or a pointer: its type, and in which register of those it is."""
+
+    name: str
+    type: str
+    register: int
+    size: int
+    signed: bool
+    pointer: bool
+
+    def value(self, word: int) -> int:
+        """What a register with this word says."""
+        bits = 8 * self.size
+        number = word & (1 << bits) - 1
+        return number - (1 << bits) if self.signed and number >> bits - 1 else number
+
+
+@dataclass
+class Numbers:
+    """The values of an argument so far."""
+
+    count: int = 0
+    least: int = 0
+    most: int = 0
+    total: int = 0
+
+    def add(self, values: Sequence[int]) -> None:
+        """More of them."""
+        least, most = min(values), max(values)
+        self.least = min(self.least, least) if self.count else least
+        self.most = max(self.most, most) if self.count else most
+        self.count += len(values)
+        self.total += sum(values)
+
+
+@dataclass
+class Source:
+    """Where records come from: the memory of a program; its ``python``, as soon as that is known."""
+
+    memory: TraceMemory
+    python: Callable[[], PythonLines | None]
+    lines: PythonLines | None = None
+    looks: int = 0  # for its Python
+    is_over: bool = False  # the process runs another program
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where a function was called: the thread, the address to which it returns (0: not known), the line of Python."""
+
+    tid: int
+    caller: int
+    line: PythonLine | None
+
+
+@dataclass
+class Records:
+    """What the records of a probe say."""
+
+    sites: Counter[Site] = field(default_factory=Counter)
+    numbers: dict[str, Numbers] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return sum(self.sites.values())
+
+
+class Collector:
+    """Looks at the rings in a thread of its own.
+
+    ``sources`` gives the programs so far, ``arguments`` those of a probe. The first ``most`` records are written to
+    ``spool``, with the number of their source in the place of their own.
+    """
+
+    def __init__(
+        self,
+        sources: Callable[[], Sequence[Source]],
+        arguments: Callable[[TraceMemory, int], Sequence[Argument]],
+        spool: BinaryIO | None = None,
+        most: int = 0,
+    ) -> None:
+        self._sources = sources
+        self._arguments = arguments
+        self._spool, self._room = spool, most
+        self.records: dict[tuple[TraceMemory, int], Records] = {}
+        # By source, code object and instruction, as last seen: for who reads the spool.
+        self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
+        self.spooled = 0
+        self._over = threading.Event()
+        self._looking = threading.Lock()
+        self._trouble: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="trace records", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def take(self) -> None:
+        """Take what is there now."""
+        with self._looking:
+            self._look()
+
+    def stop(self) -> None:
+        """Take what is left, and end. Raises what went wrong on the way."""
+        self._over.set()
+        self._thread.join()
+        if self._trouble is not None:
+            raise self._trouble
+        self.take()
+
+    def _run(self) -> None:
+        try:
+            while not self._over.is_set():
+                with self._looking:
+                    much = self._look()
+                if not much:
+                    self._over.wait(_PAUSE)
+        except Exception as error:
+            error.__traceback__ = None  # its frames hold pieces of the memory, which is to be closed
+            self._trouble = error
+
+    def _look(self) -> bool:
+        """Take what is there. Returns whether that was much."""
+        much = False
+        for index, source in enumerate(self._sources()):
+            self._look_for_python(source)
+            for piece in source.memory.take():
+                self._add(index, source, piece)
+                much = much or len(piece) > source.memory.shared.capacity * recording.WORDS // 8
+        return much
+
+    def _look_for_python(self, source: Source) -> None:
+        """From when the place of thread states is known on, records have their line."""
+        if source.memory.state_offset or (source.looks > _OFTEN and source.looks % _LOOKS):
+            source.looks += 1
+            return
+        source.looks += 1
+        source.lines = source.lines or source.python()
+        offset = source.lines.state_offset() if source.lines is not None else None
+        if offset is not None:
+            source.memory.state_offset = offset
+
+    def _add(self, index: int, source: Source, piece: memoryview) -> None:
+        columns = [piece[at :: recording.WORDS] for at in range(recording.WORDS)]
+        whose, codes, instructions = (
+            columns[recording.THREAD],
+            columns[recording.CODE],
+            columns[recording.INSTRUCTION],
+        )
+        counts = Counter(zip(whose, columns[recording.CALLER], codes, instructions, strict=True))
+        lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
+        # One that was given up names none, and the program itself may have written there.
+        probes = {who >> 32 for who, *_ in counts if who >> 32 < source.memory.probes}
+        for (who, caller, code, instruction), count in counts.items():
+            probe, tid = who >> 32, who & 0xFFFFFFFF
+            if probe in probes:
+                found = self.records.setdefault((source.memory, probe), Records())
+                found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
+        for probe in probes:
+            self._add_numbers(source, probe, whose if len(probes) > 1 else None, columns)
+        if self._spool is not None and self._room:
+            count = min(len(piece) // recording.WORDS, self._room)
+            self._room -= count
+            self.spooled += count
+            words = array("Q", piece[: count * recording.WORDS].tobytes())
+            words[recording.NUMBER :: recording.WORDS] = array("Q", [index]) * count
+            self._spool.write(words.tobytes())
+
+    def _lines(
+        self, index: int, source: Source, places: set[tuple[int, int]]
+    ) -> dict[tuple[int, int], PythonLine | None]:
+        if not places or source.lines is None:
+            return {}
+        try:
+            found = source.lines.of(places) if not source.is_over else None
+        except DualdbgError:
+            found = None
+        if found is None:  # the program has ended: what was known last is true of it
+            found = {place: self.lines.get((index, *place)) for place in places}
+        for place, line in found.items():
+            key = (index, *place)
+            if line is not None or key not in self.lines:
+                self.lines[key] = line
+        return found
+
+    def _add_numbers(
+        self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]
+    ) -> None:
+        for argument in self._arguments(source.memory, probe):
+            if argument.pointer or argument.size < 2:  # neither has a sum
+                continue
+            column = columns[recording.ARGUMENTS + argument.register]
+            if whose is None:
+                words = list(column)
+            else:
+                words = [word for who, word in zip(whose, column, strict=True) if who >> 32 == probe]
+            values = words if argument.size == 8 and not argument.signed else list(map(argument.value, words))
+            found = self.records[source.memory, probe].numbers
+            found.setdefault(argument.name, Numbers()).add(values)

@@ -1,0 +1,99 @@
+"""The memory that probes share with us: counters, and rings of records (dualdbg/probes/recording.py)."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+
+from ..probes import recording
+from ..probes.recording import Shared
+
+_WORD = 8
+
+
+class TraceMemory:
+    """A mapping of it. It outlives the target: what was counted up to its very end can be read."""
+
+    def __init__(self, path: str, shared: Shared, address: int) -> None:
+        """``path`` is that of an open descriptor of it (proc(5), fd), ``address`` where the target has it.
+
+        Raises OSError.
+        """
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            self._map = mmap.mmap(descriptor, shared.size)
+        finally:
+            os.close(descriptor)
+        self.shared = shared
+        self.address = address
+        self._words = memoryview(self._map).cast("Q")
+        self.probes = 0  # how many have a counter here
+        self._tails = [0] * shared.rings  # ours: what the target has is for its own use
+        self._last: list[int] | None = None  # the counters, once it is closed
+
+    def new_probe(self) -> int:
+        """The number of a probe, for its counter. Raises ValueError where there are no more."""
+        if self.probes == recording.PROBES:
+            raise ValueError(f"there are {recording.PROBES} probes already")
+        self.probes += 1
+        return self.probes - 1
+
+    def hits(self, probe: int) -> int:
+        """How often a probe was hit so far."""
+        if self._last is not None:
+            return self._last[probe]
+        return self._words[self.shared.counter(probe) // _WORD]
+
+    @property
+    def state_offset(self) -> int:
+        """How far a thread's pointer to its Python thread state is from its thread pointer; 0: not known."""
+        return self._words[0]
+
+    @state_offset.setter
+    def state_offset(self, offset: int) -> None:
+        self._words[0] = offset & (1 << 64) - 1
+
+    def take(self) -> Iterator[memoryview]:
+        """The records that are complete and were not taken yet, in pieces of whole records, as words.
+
+        A piece is valid until the next one is asked for: its place in the ring is used again then.
+        """
+        for ring in range(self.shared.rings):
+            yield from self._take(ring)
+
+    def _take(self, ring: int) -> Iterator[memoryview]:
+        words, capacity = self._words, self.shared.capacity
+        control = self.shared.control(ring) // _WORD
+        first = self.shared.records(ring) // _WORD
+        head, tail = words[control + recording.HEAD // _WORD], self._tails[ring]
+        while tail < head:
+            at = tail % capacity
+            count = min(head - tail, capacity - at)
+            start = first + at * recording.WORDS
+            piece = words[start : start + count * recording.WORDS]
+            complete = _complete(piece[:: recording.WORDS], tail + 1)
+            if complete:
+                yield piece[: complete * recording.WORDS]
+            tail += complete
+            self._tails[ring] = words[control + recording.TAIL // _WORD] = tail
+            if complete < count:
+                break
+
+    def close(self) -> None:
+        """Give the memory of the records back, also to a target that still has it mapped. It reads as zeros then."""
+        self._last = [self.hits(probe) for probe in range(self.probes)]
+        first = -(-self.shared.records(0) // mmap.PAGESIZE) * mmap.PAGESIZE
+        self._words.release()
+        if self.shared.rings:
+            self._map.madvise(mmap.MADV_REMOVE, first, self.shared.size - first)
+        self._map.close()
+
+
+def _complete(numbers: memoryview, first: int) -> int:
+    """How many records at the beginning are complete: their numbers are written, one after the other."""
+    now = numbers.tolist()  # one look: the threads write on meanwhile
+    wanted = range(first, first + len(now))
+    if now == list(wanted):
+        return len(now)
+    return next(at for at, pair in enumerate(zip(now, wanted, strict=True)) if pair[0] != pair[1])

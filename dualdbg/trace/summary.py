@@ -1,0 +1,107 @@
+"""What a trace has found, as rows: functions with their hits, who called them, and with what. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..terminal_text import visible
+from .collector import Numbers
+from .python_lines import PythonLine
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Where a function was called: the line of Python, and the native function; None where that is not known."""
+
+    line: PythonLine | None
+    function: str | None
+
+    @property
+    def text(self) -> str:
+        """``FUNCTION FILE:LINE``; the native caller where there is no Python."""
+        if self.line is None:
+            return f"{self.function}, no Python line" if self.function is not None else "not known"
+        return self.line.text
+
+
+@dataclass
+class Row:
+    """A function, or several places of it. ``hits`` is None where nothing was counted; ``why`` says why not, or why
+    not all the time. ``records``: how many of the hits were taken down, which ``callers`` and ``numbers`` are about;
+    None where only hits were counted.
+    """
+
+    function: str
+    library: str | None
+    hits: int | None
+    why: str | None = None
+    records: int | None = None
+    callers: Counter[Caller] = field(default_factory=Counter)
+    numbers: dict[str, Numbers] = field(default_factory=dict)
+
+    @property
+    def dropped(self) -> int:
+        """How many hits found no room."""
+        return (self.hits or 0) - self.records if self.records is not None else 0
+
+    def lines(self) -> list[tuple[Caller, int]]:
+        """The callers by Python line, without the native functions between where there is a line; most hits first."""
+        found: Counter[Caller] = Counter()
+        for caller, count in self.callers.items():
+            found[Caller(caller.line, None if caller.line is not None else caller.function)] += count
+        return sorted(found.items(), key=lambda row: (-row[1], row[0].text))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The rows, most hits first; in how many seconds; and what was asked for and is not in the program."""
+
+    rows: tuple[Row, ...]
+    seconds: float
+    missing: tuple[str, ...] = ()
+
+    def rate(self, hits: int) -> float:
+        """So many in all, in one second."""
+        return hits / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def dropped(self) -> int:
+        """How many hits were counted and not taken down."""
+        return sum(row.dropped for row in self.rows)
+
+
+def summed(rows: Iterable[Row]) -> tuple[Row, ...]:
+    """Rows of the same function as one, where they say the same of it; the most hits first."""
+    found: dict[tuple[str, str | None, str | None, bool], Row] = {}
+    for row in rows:
+        key = row.function, row.library, row.why, row.hits is None
+        before = found.setdefault(key, row)
+        if before is not row:
+            _add(before, row)
+    return tuple(sorted(found.values(), key=lambda row: (row.hits is None, -(row.hits or 0), row.function)))
+
+
+def _add(to: Row, more: Row) -> None:
+    to.hits = (to.hits or 0) + (more.hits or 0) if to.hits is not None else None
+    if more.records is not None:
+        to.records = (to.records or 0) + more.records
+    to.callers.update(more.callers)
+    for name, numbers in more.numbers.items():
+        known = to.numbers.setdefault(name, Numbers())
+        known.least = min(known.least, numbers.least) if known.count else numbers.least
+        known.most = max(known.most, numbers.most) if known.count else numbers.most
+        known.count += numbers.count
+        known.total += numbers.total
+
+
+def folded(rows: Sequence[Row]) -> Iterable[str]:
+    """A line for each way of a call, as flamegraph.pl and speedscope read it: Python line, native caller, function."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        for caller, count in row.callers.items():
+            parts = [caller.text if caller.line is not None else "no Python line"]
+            parts += [caller.function] if caller.function is not None else []
+            found[";".join(visible(part).replace(";", ":") for part in (*parts, row.function))] += count
+    return (f"{stack} {count}" for stack, count in sorted(found.items()))

@@ -1,0 +1,73 @@
+"""Hits that were told, and threads that stand at them: no hit is met a second time."""
+
+from __future__ import annotations
+
+import signal
+
+import gdb
+
+from .calls import settings, without_breakpoints
+from .probe_state import now
+from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, tell_by
+from .threads import find_thread
+
+
+def go_past(memory: Memory, but: int) -> bool:
+    """Threads at a hit that was told go on in the moved instructions. Returns whether the thread ``but`` is at one."""
+    entries = {at: probe for probe in now.thunks for at in (probe.address, probe.site)}
+    is_at_one = False
+    for tid, registers in all_threads():
+        pc = registers[INDEX["rip"]]
+        probe = entries.get(pc) if now.passed.get(tid) == pc else None
+        if probe is None or memory.read(probe.site, len(probe.original)) != probe.original:
+            continue
+        if tid == but:
+            is_at_one = True
+            continue
+        registers[INDEX["rip"]] = probe.back[probe.site]
+        set_registers(tid, registers)
+    return is_at_one
+
+
+def pass_hits(number: int) -> bool:
+    """A step of thread ``number`` begins: no thread comes upon a breakpoint of gdb at which its hit was told already.
+
+    The others go on in the moved instructions. Returns whether gdb does not know it of the thread itself: it knows it
+    only of one that it has seen stop there. :func:`stop_again` is to follow then.
+    """
+    if not now.passed:
+        return False
+    own = find_thread(number).ptid[1]
+    with Memory() as memory:
+        is_at_one = go_past(memory, own)
+    forget_registers()
+    return is_at_one and own not in now.known
+
+
+def stop_again(number: int) -> None:
+    """Let gdb see a thread stop where it stands: by a signal that it takes before the next instruction."""
+    thread = find_thread(number)
+    tid = thread.ptid[1]
+    thread.switch()
+    now.calls = True
+    try:
+        with without_breakpoints(), settings({"scheduler-locking": "on"}):
+            gdb.execute("handle %s stop print pass" % now.signal, to_string=True)
+            tell_by(now.pid, tid, int(signal.Signals[now.signal]))
+            gdb.execute("continue", to_string=True)
+            gdb.execute("queue-signal 0", to_string=True)
+            now.known.add(tid)
+    finally:
+        now.calls = False
+
+
+def tell(tid: int, pc: int) -> None:
+    """A thread has taken the signal of a hit; the session tells it (dualdbg/backends/gdb_probes.py).
+
+    It has just sent it, or it was put back to the function before it could take it.
+    """
+    for probe in now.probes.values():
+        if not probe.traces and pc in (probe.sent, probe.address):
+            now.passed[tid] = probe.address
+            now.told[probe.number] = now.told.get(probe.number, 0) + 1
+            gdb.execute("queue-signal 0", to_string=True)  # it is ours: the program does not get it

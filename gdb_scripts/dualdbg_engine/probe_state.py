@@ -1,0 +1,66 @@
+"""What is known of the probes in the target: which there are, which are in force, which hits were told."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Ring(NamedTuple):
+    """Where records of traces are taken down (dualdbg/probes/recording.py): addresses in the target, and sizes."""
+
+    control: int
+    block: int  # bytes of a control block
+    records: int
+    capacity: int
+    record: int  # bytes
+
+
+class Probe(NamedTuple):
+    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for."""
+
+    number: int
+    address: int
+    site: int
+    original: bytes
+    jump: bytes
+    thunk: int
+    code: bytes
+    saved: "list[str]"
+    starts: "list[int]"
+    states: "list[list[Any]]"
+    sent: int
+    moved: "dict[int, int]"  # address of a moved instruction -> that of the original
+    back: "dict[int, int]"  # the other way
+    counter: int
+    limit: int  # the hit from which on it stops; 0 where it does not count
+    traces: bool  # it never stops: gdb's breakpoint is off for good
+    ring: "Ring | None"
+
+    @property
+    def end(self) -> int:
+        """The address behind its code."""
+        return self.thunk + len(self.code)
+
+
+class State:
+    """Of the process ``pid``."""
+
+    def __init__(self) -> None:
+        self.pid = 0
+        self.probes: "dict[int, Probe]" = {}
+        self.off: "set[int]" = set()  # of those that trace
+        self.thunks: "list[Probe]" = []  # every one that was ever written, by address: a thread may be there yet
+        self.armed: "dict[int, Probe]" = {}
+        self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
+        self.known: "set[int]" = set()  # those threads of which gdb itself knows that
+        self.told: "dict[int, int]" = {}  # gdb's number of a breakpoint -> its hits that gdb itself did not see
+        self.looked = False  # no stack leads into bytes that a jump takes
+        self.signal = ""
+        self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands
+
+    def forget(self) -> None:
+        """The process runs another program, or it is another process."""
+        self.__init__()  # type: ignore[misc]
+
+
+now = State()

@@ -1,0 +1,101 @@
+"""Which registers hold whole numbers and pointers at the entry of a function, by its types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gdb
+from dualdbg_helpers import passed
+
+from . import helpers
+
+_NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
+_POINTERS = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
+_WORD = 8
+
+
+def traced_arguments(
+    address: int, parameters: "list[list[str]]", hidden: bool, member: bool
+) -> "list[dict[str, Any]]":
+    """The arguments of a function that are one whole number or a pointer, up to the first whose place is not certain.
+
+    ``parameters`` have name and type; where there are none, debug info tells them. ``register`` counts those of whole
+    numbers from 0 on.
+    """
+    if parameters:
+        return _by_names(parameters, hidden, member)
+    return _by_debug_info(address)
+
+
+def _by_names(parameters: "list[list[str]]", hidden: bool, member: bool) -> "list[dict[str, Any]]":
+    helpers.load()
+    rows = []
+    places = passed.places([kind for _, kind in parameters], hidden, member)
+    for (name, kind), place in zip(parameters, places):
+        if not isinstance(place, passed.Registers) or place.words[0] not in passed.INTEGERS:
+            continue
+        is_pointer = kind.endswith(("*", "&"))
+        size = _SIZES.get(kind, 0)
+        if len(place.words) == 1 and (is_pointer or size):
+            register = passed.INTEGERS.index(str(place.words[0]))
+            rows.append(
+                _row(name, kind, register, _WORD if is_pointer else size, kind in _SIGNED, is_pointer)
+            )
+    return rows
+
+
+_SIGNED = {"char": 1, "signed char": 1, "short": 2, "int": 4, "long": 8, "long long": 8}
+_SIZES = {
+    **_SIGNED,
+    "bool": 1,
+    "unsigned char": 1,
+    "unsigned short": 2,
+    "unsigned int": 4,
+    "unsigned long": 8,
+    "unsigned long long": 8,
+}
+
+
+def _by_debug_info(address: int) -> "list[dict[str, Any]]":
+    block = gdb.block_for_pc(address)
+    while block is not None and block.function is None:
+        block = block.superblock
+    if block is None or block.start != address:
+        return []
+    result = block.function.type.target().strip_typedefs()
+    register = 0
+    if result.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY):
+        return []  # perhaps a hidden argument says where it is to be made
+    rows = []
+    for symbol in block:
+        if not symbol.is_argument:
+            continue
+        kind = symbol.type.strip_typedefs()
+        if kind.code == gdb.TYPE_CODE_FLT and kind.sizeof <= _WORD:
+            continue
+        is_pointer = kind.code in _POINTERS
+        if not is_pointer and (kind.code not in _NUMBERS or kind.sizeof > _WORD):
+            break
+        if register == len(passed.INTEGERS):
+            break
+        is_signed = kind.code != gdb.TYPE_CODE_BOOL and not is_pointer and _is_signed(kind)
+        rows.append(_row(symbol.name, str(symbol.type), register, kind.sizeof, is_signed, is_pointer))
+        register += 1
+    return rows
+
+
+def _is_signed(kind: gdb.Type) -> bool:
+    return int(gdb.Value(-1).cast(kind)) < 0
+
+
+def _row(
+    name: str, kind: str, register: int, size: int, is_signed: bool, is_pointer: bool
+) -> "dict[str, Any]":
+    return {
+        "name": name,
+        "type": kind,
+        "register": register,
+        "size": size,
+        "signed": is_signed,
+        "pointer": is_pointer,
+    }

@@ -1,0 +1,195 @@
+"""The machine code that takes hits down, run in this very process: what it writes, what it keeps, what it drops."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from dualdbg.probes import recording, thunk
+from dualdbg.probes.recording import PythonPlaces, Shared, Trace
+from dualdbg.snapshot.cpython.layout import layout_of
+from dualdbg.snapshot.cpython.reader import find_interpreter
+from dualdbg.snapshot.linux.memory import ProcessMemory
+from dualdbg.symbols.address_space import AddressSpace
+from dualdbg.trace.collector import Collector, Source
+from dualdbg.trace.memory import TraceMemory
+from dualdbg.trace.python_lines import PythonLines
+from tests.probes.in_process import Patched, address_of, operations
+from tests.probes.test_machine_code import _SIZES as SIZES
+from tests.probes.test_machine_code import library, pytestmark
+
+__all__ = ["library", "pytestmark"]
+
+_TID = 0x2D0  # of glibc's struct pthread
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+
+
+@pytest.fixture
+def memory() -> Iterator[TraceMemory]:
+    shared = replace(Shared.for_records(4), capacity=1 << 12)
+    descriptor = os.memfd_create("test")
+    os.ftruncate(descriptor, shared.size)
+    address = _libc.mmap(None, shared.size, 3, 1, descriptor, 0)
+    assert address not in (None, ctypes.c_void_p(-1).value)
+    made = TraceMemory(f"/proc/self/fd/{descriptor}", shared, address)
+    os.close(descriptor)
+    yield made
+    made.close()
+
+
+def _wish(memory: TraceMemory, python: PythonPlaces | None = None) -> thunk.Wish:
+    return thunk.Wish(trace=Trace(memory.new_probe(), memory.address, memory.shared, _TID, True, python))
+
+
+def _taken(memory: TraceMemory) -> list[list[int]]:
+    rows = []
+    for piece in memory.take():
+        words = piece.tolist()
+        rows += [words[at : at + recording.WORDS] for at in range(0, len(words), recording.WORDS)]
+    return rows
+
+
+def test_a_record_has_what_was_passed(library: ctypes.CDLL, memory: TraceMemory) -> None:
+    with Patched(address_of(library, "add"), SIZES["add"], _wish(memory)):
+        assert library.add(1, -2, 3, 4, 5, 6) == 1 - 4 + 9 + 20 + 35 + 66
+        assert library.add(7, 0, 0, 0, 0, 0) == 7
+    first, second = _taken(memory)
+    for row, number in ((first, 1), (second, 2)):
+        assert row[recording.NUMBER] == number
+        assert row[recording.THREAD] == threading.get_native_id()
+        assert row[recording.CODE] == 0
+    assert first[recording.ARGUMENTS :] == [1, (1 << 64) - 2, 3, 4, 5, 6]
+    assert second[recording.ARGUMENTS] == 7
+    assert first[recording.TIME] < second[recording.TIME]
+    assert memory.hits(0) == 2
+    assert _taken(memory) == []
+
+
+@pytest.mark.every_row
+@pytest.mark.parametrize("flags", [0x202, 0x202 | 0x8D5, 0x202 | 0x400])
+@pytest.mark.parametrize("condition", [None, 0, 1])
+@pytest.mark.parametrize("records", [True, False])
+def test_registers_and_flags_are_kept(
+    library: ctypes.CDLL, memory: TraceMemory, flags: int, condition: int | None, records: bool
+) -> None:
+    before = (ctypes.c_ulong * 20).in_dll(library, "before")
+    after = (ctypes.c_ulong * 20).in_dll(library, "after")
+    for index in range(14):
+        before[index] = 0x1111111111111111 * (index + 1)
+    before[15] = flags
+    wish = _wish(memory)
+    assert wish.trace is not None
+    if condition is not None:
+        rows: Sequence[tuple[str, int] | str] = [("reg", 7), "ref64", "pop", ("const8", condition)]
+        wish = replace(wish, condition=operations(*rows))
+    if not records:
+        wish = replace(wish, trace=replace(wish.trace, tid=None))
+    with Patched(address_of(library, "watched"), SIZES["watched"], wish):
+        library.through(0)
+    assert list(after[:14]) == list(before[:14])
+    assert after[15] & 0xCD5 == flags & 0xCD5
+    assert after[16] == before[16]
+    hits = 0 if condition == 0 else 1
+    assert memory.hits(0) == hits
+    found = _taken(memory)
+    assert len(found) == (hits if records else 0)
+    if found:  # rdi, rsi, rdx, rcx, r8, r9 in the order in which the test sets them
+        assert found[0][recording.ARGUMENTS :] == [before[at] for at in (5, 4, 3, 2, 7, 8)]
+
+
+def test_a_full_ring_takes_nothing_and_loses_nothing_that_it_has(
+    library: ctypes.CDLL, memory: TraceMemory
+) -> None:
+    """Four threads, and nobody reads: each hit is counted, and the first of each ring are there, in order."""
+    with Patched(address_of(library, "add"), SIZES["add"], _wish(memory)):
+
+        def work(number: int) -> None:
+            for at in range(20000):
+                library.add(at, number, 0, 0, 0, 0)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    assert memory.hits(0) == 80000
+    rows = _taken(memory)
+    assert memory.shared.capacity <= len(rows) <= memory.shared.capacity * memory.shared.rings
+    for number in range(4):
+        mine = [row for row in rows if row[recording.ARGUMENTS + 1] == number]
+        in_order = sorted(mine, key=lambda row: row[recording.TIME])
+        assert len({row[recording.ARGUMENTS] for row in mine}) == len(mine)
+        assert [row[recording.ARGUMENTS] for row in in_order] == sorted(
+            row[recording.ARGUMENTS] for row in mine
+        )
+
+
+def test_a_reader_beside_them_gets_each_record_once(library: ctypes.CDLL, memory: TraceMemory) -> None:
+    """The rings are used many times over; what was taken and what found no room is all there was."""
+    collector = Collector(lambda: [Source(memory, lambda: None)], lambda *_: ())
+    collector.start()
+    with Patched(address_of(library, "add"), SIZES["add"], _wish(memory)):
+
+        def work(number: int) -> None:
+            for at in range(50000):
+                library.add(at, number, 0, 0, 0, 0)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+    collector.stop()
+    assert memory.hits(0) == 400000
+    taken = collector.records[memory, 0]
+    assert memory.shared.capacity < taken.count <= 400000
+    by_thread = {site.tid: count for site, count in taken.sites.items()}
+    assert len(by_thread) == 8 and max(by_thread.values()) <= 50000
+
+
+def test_the_python_line_is_that_of_the_caller(library: ctypes.CDLL, memory: TraceMemory) -> None:
+    image = AddressSpace(os.getpid())
+    image.refresh()
+    interpreter = find_interpreter(image.modules)
+    assert interpreter is not None
+    read = partial(ProcessMemory, os.getpid())
+    layout = layout_of(read(), interpreter.runtime, interpreter.version)
+    lines = PythonLines(interpreter, read)
+    offset = lines.state_offset()
+    assert offset is not None
+    memory.state_offset = offset
+    places = PythonPlaces(
+        interpreter.runtime + layout.finalizing,
+        layout.current_frame,
+        layout.cframe_frame,
+        layout.frame_code,
+        layout.frame_instruction,
+        layout.frame_owner,
+        layout.frame_previous,
+        layout.has_frame_objects,
+    )
+    with Patched(address_of(library, "add"), SIZES["add"], _wish(memory, places)):
+
+        def inner() -> None:
+            library.add(1, 2, 3, 4, 5, 6)
+
+        inner()
+        thread = threading.Thread(target=inner)
+        thread.start()
+        thread.join()
+    rows = _taken(memory)
+    assert len({row[recording.THREAD] for row in rows}) == len(rows) == 2
+    for row in rows:
+        place = row[recording.CODE], row[recording.INSTRUCTION]
+        found = lines.of([place])[place]
+        assert found is not None
+        assert found.function.rpartition(".")[2] == "inner" and found.file == __file__
+        assert found.line == inner.__code__.co_firstlineno + 1

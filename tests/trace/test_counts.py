@@ -1,0 +1,202 @@
+"""``dualdbg trace``: counts equal to the program's own, and a program that does what it does."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from dualdbg.probes import placement
+from tests import rows
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+    pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
+    pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
+]
+TRACE = [sys.executable, "-m", "dualdbg", "trace"]
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("trace") / "calls"
+    source = Path(__file__).with_name("calls.c")
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", "-o", made, source], check=True)
+    return made
+
+
+def run(*words: object, status: int = 0) -> str:
+    done = subprocess.run([*TRACE, *map(str, words)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout
+
+
+def result(said: str) -> dict[str, Any]:
+    found = json.loads(said.splitlines()[-1])
+    assert found["event"] == "trace"
+    return {row["function"]: row for row in found["functions"]} | {"missing": found["missing"]}
+
+
+def _own_counts(said: str) -> tuple[int, int]:
+    match = re.search(r"work (\d+), on_even (\d+), right", said)
+    assert match, said
+    return int(match[1]), int(match[2])
+
+
+@pytest.mark.parametrize("how", ["--count", "--json"])
+def test_counts_of_eight_threads_are_the_programs_own(calls: Path, how: str) -> None:
+    """To the last hit before the end, with records and without; the status is the program's own."""
+    options = ["-b", "work", "-b", "on_even", "-b", "never", *dict.fromkeys([how, "--json"])]
+    said = run(*options, "--native", calls, 200000, status=7)
+    assert _own_counts(said) == (1600000, 800000)
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"], found["never"]["hits"]) == (1600000, 800000, 0)
+
+
+def test_a_condition_is_evaluated_where_the_function_runs(calls: Path) -> None:
+    options = ["-b", "work if number % 1000 == 17 && text[0] == 'x'", "-b", "on_even if $rdi < 10"]
+    said = run(*options, "--json", "--native", calls, 10000, status=7)
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"]) == (80, 40)
+
+
+@pytest.mark.smoke
+def test_what_is_not_counted_is_named_with_the_reason(calls: Path) -> None:
+    said = run("-b", "tiny", "-b", "work", "-b", "nosuch", "--native", calls, 10, status=7)
+    assert re.search(
+        r"Not counted\n  tiny  calls: .*shorter than the jump\n  nosuch: nothing of that name", said
+    )
+    assert re.search(r"(?m)^ +80 +[\d,]+  work  calls$", said)
+
+
+def test_a_process_goes_on_after_it(calls: Path) -> None:
+    """It is traced from the middle, for a time; then it runs on, with its own results, and nobody traces it."""
+    target = subprocess.Popen(
+        [calls, "3000000000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert target.stdin is not None and target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    found = result(run("-b", "work", "-b", "on_even", "--json", "--for", 0.5, target.pid))
+    work, even = found["work"]["hits"], found["on_even"]["hits"]
+    assert 0 < even <= work
+    assert "TracerPid:\t0\n" in Path(f"/proc/{target.pid}/status").read_text()
+    target.kill()
+    target.wait()
+    target.stdin.close()
+    target.stdout.close()
+
+
+def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
+    """Attached before the first call, until after the last: the program's own numbers, though it is let go of."""
+    target = subprocess.Popen(
+        [calls, "20000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert target.stdin is not None and target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
+    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    _wait_until_traced(target.pid, tracer)
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    own = _own_counts(target.stdout.readline())
+    tracer.send_signal(signal.SIGINT)
+    said, _ = tracer.communicate(timeout=60)
+    assert tracer.returncode == 130
+    found = result(said)
+    assert (found["work"]["hits"], found["on_even"]["hits"]) == own == (160000, 80000)
+    target.communicate("over\n", timeout=60)
+    assert target.returncode == 7
+
+
+@pytest.mark.parametrize("seed", rows.some(range(40), 3))
+def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
+    """At a moment that the seed decides, one or both of them: the program goes on, with the right results."""
+    chance = random.Random(seed)
+    target = subprocess.Popen(
+        [calls, "1000000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert target.stdin is not None and target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    options = chance.choice([["--count"], []])
+    words = [*TRACE, *options, "-b", "work if text[0] == 'x'", "-b", "on_even", "--json", str(target.pid)]
+    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _wait_until_traced(target.pid, tracer)
+    target.stdin.write("go\n")
+    target.stdin.flush()
+    gdb = next(one.pid for one in psutil.Process(tracer.pid).children() if one.name().startswith("gdb"))
+    with pytest.raises(subprocess.TimeoutExpired):
+        tracer.wait(0.001 + chance.random() * 0.2)
+    victims = chance.choice([[gdb], [tracer.pid], [tracer.pid, gdb], [gdb, tracer.pid]])
+    for one in victims:
+        os.kill(one, signal.SIGKILL)
+    said, _ = target.communicate("over\n", timeout=120)
+    assert _own_counts(said) == (8000000, 4000000)
+    assert target.returncode == 7
+    tracer.communicate(timeout=60)
+
+
+def _wait_until_traced(pid: int, tracer: subprocess.Popen[str]) -> None:
+    """Until the memory is there, and gdb has let the process run on."""
+    maps, status = Path(f"/proc/{pid}/maps"), Path(f"/proc/{pid}/status")
+    while "memfd" not in maps.read_text() or "(sleeping)" not in status.read_text():
+        assert tracer.poll() is None
+
+
+def test_it_counts_at_the_prompt(tmp_path: Path) -> None:
+    """`break SPEC count` never stops; `info breakpoints` has the number, and `disable` ends it."""
+    program = tmp_path / "program"
+    source = Path(__file__).parent.parent / "probes" / "program.cpp"
+    subprocess.run(["g++", "-O2", "-g", "-o", program, source, "-ldl"], check=True)
+    line = [sys.executable, "-m", "dualdbg", "run", "-b", "::work count", "-b", "tiny hits 500"]
+    commands = ["info breakpoints", "disable 1", "ignore 2 99", "continue", "info breakpoints"]
+    line += [word for one in commands for word in ("-x", one)]
+    done = subprocess.run(
+        [*line, "--batch", "--native", program, "1000"], capture_output=True, text=True, timeout=120
+    )
+    said = done.stdout + done.stderr
+    assert len(re.findall(r"(?m)^1 +::work count: verified  \((?:disabled, )?hit 500 times\)$", said)) == 2, (
+        said
+    )
+    assert "hits counted in the process" in said and "* Breakpoint 1" not in said
+
+
+def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
+    """Nothing of ours is in its interpreter, and what it prints is what it prints."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nprint(sys.argv[1:], 'debugpy' in sys.modules, 'sitecustomize' in sys.modules)\nsys.exit(5)\n"
+    )
+    plain = subprocess.run([sys.executable, script, "a", "-b"], capture_output=True, text=True)
+    said = run("-b", "malloc", script, "a", "-b", status=5)
+    assert said.startswith(plain.stdout)
+    assert re.search(r"(?m)^ +[\d,]+ +[\d,]+  malloc  libc", said)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["x.py"], "nothing to trace was given"),
+        (["-b", "malloc"], "no program was given"),
+        (["-b", "malloc hits 3", "-c", "0"], "it never stops"),
+        (["-b", "py:f", "-c", "0"], "is for native code"),
+        (["-b", "malloc", "--native", "nosuch-program"], "cannot be run"),
+    ],
+)
+def test_wrong_words_are_refused(words: list[str], why: str) -> None:
+    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert why in done.stderr

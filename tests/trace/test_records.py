@@ -1,0 +1,146 @@
+"""``dualdbg trace``: what is taken down of each hit, in every Python, and what becomes of records without room."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import rows
+from tests.support import other_interpreter
+from tests.trace.test_counts import TRACE, calls, pytestmark, result, run
+
+__all__ = ["calls", "pytestmark"]
+
+_SCRIPT = """
+import ctypes, threading, time
+time.sleep(0.5)
+library = ctypes.CDLL({library!r})
+def once(n):
+    return library.twice(n)
+def worker():
+    for i in range(1000):
+        library.twice(i)
+threads = [threading.Thread(target=worker) for _ in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+for i in range(500): once(-i)
+print("over")
+"""
+_SOURCE = (
+    'int twice(int number) { __asm__ volatile(""); return number * 2 + (number >> 3 << 3) - number / 8 * 8; }'
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("twice")
+    (folder / "twice.c").write_text(_SOURCE)
+    made = folder / "libtwice.so"
+    subprocess.run(["gcc", "-O2", "-g", "-shared", "-fPIC", "-o", made, folder / "twice.c"], check=True)
+    return made
+
+
+def _lines(row: dict[str, Any]) -> Counter[tuple[str, int]]:
+    found: Counter[tuple[str, int]] = Counter()
+    for caller in row["callers"]:
+        python = caller["python"] or {"function": "", "line": 0}
+        found[python["function"], python["line"]] += caller["hits"]
+    return found
+
+
+@pytest.mark.parametrize("version", rows.versions())
+def test_each_hit_has_its_python_line(library: Path, tmp_path: Path, version: str) -> None:
+    """Of the thread that called it, while that has given the GIL away; and the values of the argument."""
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT.format(library=str(library)))
+    said = run("--json", "--python", other_interpreter(version), "-b", "twice", script)
+    row = result(said)["twice"]
+    assert row["hits"] == row["recorded"] == 8500
+    assert _lines(row) == {("worker", 9): 8000, ("once", 6): 500}
+    assert row["numbers"]["number"] == {"least": -499, "most": 999, "sum": 8 * 499500 - 499 * 250}
+
+
+def test_arguments_are_those_of_debug_info(calls: Path) -> None:
+    said = run(
+        "--json",
+        "-b",
+        "work if number < 500",
+        "-b",
+        "on_even if number < 500",
+        "--native",
+        calls,
+        1000,
+        status=7,
+    )
+    found = result(said)
+    work = found["work"]
+    assert work["recorded"] == work["hits"] == 4000
+    assert work["numbers"] == {"number": {"least": 0, "most": 499, "sum": 8 * 124750}}
+    assert {one["native"] for one in work["callers"]} == {"run"}
+    assert {one["native"] for one in found["on_even"]["callers"]} == {"run"}
+
+
+def test_a_full_ring_drops_and_says_how_many(calls: Path) -> None:
+    """Faster than anybody could read them: each hit is counted, and each is either taken down or said to be dropped."""
+    rows_ = result(run("--json", "-b", "work", "--native", calls, 1000000, status=7))
+    work = rows_["work"]
+    assert work["hits"] == 8000000
+    assert 0 < work["recorded"] <= work["hits"]
+    assert sum(one["hits"] for one in work["callers"]) == work["recorded"]
+    said = run("-b", "work", "--native", calls, 1000000, status=7)
+    text = said.partition("8,000,000 hits of 1 function")[2]
+    assert text and ("the rings were full" in text) == ("callers and values" in text)
+
+
+def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) -> None:
+    """Each hit is an event of its thread, whatever processor it was on; each way of a call a line with its count."""
+    script = tmp_path / "script.py"
+    script.write_text(_SCRIPT.format(library=str(library)))
+    events, stacks = tmp_path / "events.json", tmp_path / "stacks.txt"
+    run("--perfetto", events, "--folded", stacks, "-b", "twice", script)
+    found = json.loads(events.read_text())["traceEvents"]
+    assert len(found) == 8500
+    assert {event["name"] for event in found} == {"twice"} and {event["ph"] for event in found} == {"i"}
+    assert len({event["tid"] for event in found}) == 9
+    found.sort(key=lambda event: event["ts"])
+    assert 0 < found[0]["ts"] < found[-1]["ts"] < 1e9
+    for tid in {event["tid"] for event in found[:8000]}:
+        mine = [event["args"]["number"] for event in found if event["tid"] == tid]
+        assert mine == list(range(1000))
+    last = [event["args"] for event in found if event["args"]["number"] < 0]
+    assert [one["number"] for one in last] == list(range(-1, -500, -1))
+    assert last[0]["python"] == f"{script}:6 in once"
+    lines = dict(line.rsplit(" ", 1) for line in stacks.read_text().splitlines())
+    assert sum(map(int, lines.values())) == 8500
+    assert {name.partition(";")[0]: int(count) for name, count in lines.items()} == {
+        f"{script}:9 in worker": 8000,
+        f"{script}:6 in once": 500,
+    }
+
+
+def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> None:
+    """exec: hits of both are counted, and each has its own lines, in the events too."""
+    second, first, events = tmp_path / "second.py", tmp_path / "first.py", tmp_path / "events.json"
+    text = f"import ctypes, os, sys, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+    second.write_text(text + "\n\ndef late():\n    for i in range(200): library.twice(i)\nlate()\n")
+    call = f"os.execv(sys.executable, [sys.executable, {str(second)!r}])\n"
+    early = "def early():\n    for i in range(100): library.twice(-i)\nearly()\ntime.sleep(0.5)\n"
+    first.write_text(text + early + call)
+    row = result(run("--json", "--perfetto", events, "-b", "twice", first))["twice"]
+    assert row["hits"] == row["recorded"] == 300
+    assert _lines(row) == {("early", 5): 100, ("late", 7): 200}
+    found = json.loads(events.read_text())["traceEvents"]
+    told = Counter(event["args"]["python"] for event in found if event["name"] == "twice")
+    assert told == {f"{first}:5 in early": 100, f"{second}:7 in late": 200}
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    words = [*TRACE, "-b", "malloc", "--folded", str(tmp_path / "none" / "file"), "-c", "0"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "cannot be written: No such file or directory" in done.stderr
