@@ -59,7 +59,7 @@ def main(words: list[str]) -> int:
 
 def read_options(words: list[str]) -> TraceOptions:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
-    parser = _parser()
+    parser = make_parser()
     ours, program = split_program(parser, words)
     given = parser.parse_args(ours)
     if not given.specs:
@@ -142,7 +142,8 @@ def _seconds(text: str) -> float:
     return number
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
+    """The parser of the command line."""
     parser = Parser(
         prog="dualdbg trace",
         allow_abbrev=False,
