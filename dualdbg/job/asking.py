@@ -65,7 +65,8 @@ Follow = Callable[
 
 
 def ask(question: Question, how: Asking, interval: float, all_threads: bool, follow: Follow) -> Asked:
-    """Look at all ranks. Where some wait for others a second look follows, ``interval`` seconds later.
+    """Look at all ranks. Where something is seen a second look follows, ``interval`` seconds later: what was so for a
+    moment is not told.
 
     The second look begins when all first ones are over, so there is a moment that lies between both looks at every
     rank: who stood at the same operation at both looks stood there at this moment.
@@ -73,7 +74,7 @@ def ask(question: Question, how: Asking, interval: float, all_threads: bool, fol
     first, whole = _look(question, how, 1, None, follow)
     before = _job_of(first.values(), all_threads)
     judgement = judge(before, unheard=_unheard(first.values()))
-    if not whole or not judgement.verdicts:
+    if not whole or not (judgement.verdicts or before.findings):
         return Asked(tuple(first.values()), before, judgement, whole)
     try:
         time.sleep(interval)
@@ -87,6 +88,8 @@ def ask(question: Question, how: Asking, interval: float, all_threads: bool, fol
     # What a node has sent at the first look is shown where the second one failed.
     shown = [first[answer.node] if answer.trouble else answer for answer in last]
     job = _job_of(shown, all_threads)
+    seen = {_about(finding) for finding in before.findings}
+    job.findings = [finding for finding in job.findings if _about(finding) in seen]
     failed = {answer.node for answer in last if answer.trouble}
     judgement = judge(job, before, interval, failed, _unheard(last))
     return Asked(tuple(last), job, judgement, True)
@@ -125,6 +128,12 @@ def _judged(answer: Answer) -> Answer:
 def _job_of(answers: Iterable[Answer], all_threads: bool) -> Job:
     sent = [(answer.node, answer.sent) for answer in answers if answer.trouble is None]
     return gather([Source(node, path, True) for node, path in sent if path is not None], all_threads)
+
+
+def _about(finding: tuple[str, str]) -> tuple[str, str]:
+    """The node, and who waits for what: the lines below say where others are, and these may move."""
+    source, text = finding
+    return source, text.partition("\n")[0]
 
 
 def _unheard(answers: Iterable[Answer]) -> int:

@@ -217,3 +217,12 @@ def test_a_node_that_fails_at_the_second_look_is_shown_as_it_was(tmp_path: Path)
     assert (verdict.kind, verdict.ranks) == ("gone", (2,))
     assert verdict.text.endswith("one node has not answered: that is where to look first")
     assert [answer.node for answer in result.answers if answer.trouble] == ["node2"]
+
+
+def test_what_was_seen_for_a_moment_is_not_told(tmp_path: Path) -> None:
+    def seen(*texts: str) -> list[str]:
+        rows = [{"event": "finding", "kind": "io", "text": text} for text in texts]
+        return sender(tmp_path / "sent", process(7, 0, "main"), *rows)
+
+    node = twice(tmp_path, seen("it writes", "it waits\nthere"), seen("it waits\nelsewhere", "it reads"))
+    assert asked({"node": node}, tmp_path).job.findings == [("node", "it waits\nelsewhere")]
