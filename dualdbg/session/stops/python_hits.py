@@ -71,7 +71,9 @@ class PythonHits:
                 texts.append(condition_failed(row.id, row.spec.condition or "", change.why_not))
             elif texts and not await self._counts(hold, row):
                 texts = []
-            if change.over:
+            if change.over and change.why_not is not None:
+                texts.append(f"{row.spec.subject} is watched no more: {change.why_not}")
+            elif change.over:
                 left.append(row.spec.subject)
             if texts or change.over:
                 stopping.append(row.id)

@@ -56,6 +56,7 @@ def quick(pydevd: Any, failed: int) -> type:
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
         watches: Any = None  # once there was a watchpoint
+        steps: Any = None  # dualdbg_steps.py, once a thread was stopped
         stopped_in: Any  # by thread: the innermost frame that the user sees
 
         def __init__(self, *given: Any, **named: Any) -> None:
@@ -154,7 +155,8 @@ def quick(pydevd: Any, failed: int) -> type:
             """Called where a step begins, too: see dualdbg_steps.py."""
             super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
             if thread_ident == pydevd.threading.get_ident():
-                pydevd.dualdbg_presentation.beside("dualdbg_steps").watch(self, pydevd, frame)
+                self.steps = pydevd.dualdbg_presentation.beside("dualdbg_steps")
+                self.steps.watch(self, pydevd, frame)
             if self.watches is not None:
                 self.watches.come_first(frame)
 
@@ -175,6 +177,8 @@ def quick(pydevd: Any, failed: int) -> type:
             self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send
             super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
+            if self.steps is not None:
+                self.steps.monitored.end()
             if wait and not lost and self.writer is not None:  # None: it was never connected
                 self.writer.join(timeout)  # until `terminated` is sent; the reader may stay connected
             if connection is not None:

@@ -28,7 +28,7 @@ def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
     """A step may begin in ``left``, the innermost function of the current thread that the user sees."""
     thread = pydevd.threading.current_thread()
     info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
-    if info is None or info.pydev_step_cmd == -1:
+    if info is None or info.pydev_step_cmd == -1 or debugger.pydb_disposed:
         return
     if info.pydev_step_cmd in _OUT and left.f_back is not None:
         earlier = left.f_back.f_locals.get(_RETURNED)
@@ -185,12 +185,18 @@ class Monitored:
             # Code that the debugger runs in the thread is no part of the step.
             return None if thread.additional_info.is_tracing else thread
         self._stepping.discard(thread.ident)
-        if not self._stepping and self._tool is not None:
-            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
-            monitoring.set_events(self._tool, 0)
-            monitoring.free_tool_id(self._tool)
-            self._tool = None
+        if not self._stepping:
+            self.end()
         return None
+
+    def end(self) -> None:
+        """Hear of nothing any more: no thread steps, or the session is over."""
+        self._stepping.clear()
+        tool, self._tool = self._tool, None
+        if tool is not None:
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            monitoring.set_events(tool, 0)
+            monitoring.free_tool_id(tool)
 
 
 monitored = Monitored()
