@@ -22,11 +22,11 @@ HERE = "this machine"
 RANKS = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK")  # in the environment of a rank
 _NODE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,254}")
 _JOB = re.compile(r"[0-9]{1,12}([_.+][0-9]{1,12})?")
-_SECONDS = 30  # for a question to a scheduler
+_SECONDS = patient(30.0)  # for a question to a scheduler
 _MOST_NODES = 100_000
 _MOST_ANSWER = 256 << 20  # bytes
 _RAY = "Ray could not run it there"
-_CONNECT = 10  # seconds
+_CONNECT = patient(10.0)  # seconds for a connection
 # exec keeps the program's status; where there is no such program, every shell says 127.
 _SHELL = ("sh", "-c", 'exec "$0" "$@"')
 
@@ -89,7 +89,7 @@ def _local(address: str) -> Nodes:
 
 
 def _ssh(address: str) -> Nodes:
-    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT}", "-T", "--")
+    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={_CONNECT:.0f}", "-T", "--")
     return Nodes({node: ("ssh", *options, node) for node in node_set(address)})
 
 
@@ -220,7 +220,7 @@ def ask(command: Sequence[str], hint: str) -> str:
     shown = shlex.join(command)
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=patient(_SECONDS), check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
         )
     except FileNotFoundError as error:
         raise DualdbgError(
@@ -229,7 +229,7 @@ def ask(command: Sequence[str], hint: str) -> str:
     except OSError as error:
         raise DualdbgError(f"{shown} cannot be started: {os.strerror(error.errno or 0)}", hint) from error
     except subprocess.TimeoutExpired as error:
-        raise DualdbgError(f"{shown} did not answer within {patient(_SECONDS):g} s", hint) from error
+        raise DualdbgError(f"{shown} did not answer within {_SECONDS:g} s", hint) from error
     if done.returncode:
         told = done.stderr[-2000:].decode("utf-8", "replace").strip()
         raise DualdbgError(
