@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,10 +19,10 @@ from ..arguments import (
     Program,
     add_session_options,
     asked,
-    check_script,
     option_of_ours,
     split_program,
 )
+from ..program_options import add_program_options, assignments, checked_program
 
 
 @dataclass(frozen=True)
@@ -81,9 +80,12 @@ def read_options(words: list[str]) -> RunOptions:
     given = parser.parse_args(ours)
     if program.script is None and program.module is None and program.code is None:
         raise UsageError("run: nothing to run was given", "dualdbg run SCRIPT, -m MODULE or -c CODE")
-    if given.native:
-        program = _native(given, program)
-    _check_paths(given, program)
+    if given.native and given.stop_on_entry and program.script is not None:
+        raise UsageError(
+            "run: --stop-on-entry is for Python programs: --native has no first line",
+            "stop there with -b main",
+        )
+    program = checked_program(given, program, "run")
     python = given.python or ("" if given.native else interpreter.default_python(os.environ.get))
     if given.tui and (given.batch or given.json):
         raise UsageError("run: --tui goes with neither --batch nor --json", "leave one of them away")
@@ -96,7 +98,7 @@ def read_options(words: list[str]) -> RunOptions:
         cwd=given.cwd,
         env=(
             *(COMPILED_DEBUG if given.compiled_debug else ()),
-            *(_assignment(text) for text in given.env),
+            *assignments(given),
             *_jit_log(given.jit_log),
         ),
         commands=tuple(given.commands),
@@ -187,23 +189,11 @@ def make_parser() -> Parser:
     add("--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)")
     add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
     add(
-        "--python",
-        metavar="PATH",
-        help="the interpreter (default: of the active virtual environment, else ours)",
-    )
-    add(
         "--native",
         action="store_true",
         help="PROGRAM is no script but an executable; Python in it joins when it starts there",
     )
-    add("--cwd", metavar="DIR", help="where the program is to run")
-    add(
-        "--env",
-        metavar="K=V",
-        action="append",
-        default=[],
-        help="set a variable of its environment; repeatable",
-    )
+    add_program_options(parser)
     add(
         "--jit-log",
         metavar="PASSES",
@@ -230,43 +220,6 @@ def make_parser() -> Parser:
         help="with --report: a program that has not ended after S seconds is reported too, and ended")  # fmt: skip
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     return parser
-
-
-def _native(given: argparse.Namespace, program: Program) -> Program:
-    """The executable that ``--native`` wants, by its path. Raises UsageError."""
-    if program.script is None:
-        raise UsageError(
-            "run: --native wants a program, not -m or -c", "dualdbg run --native PROGRAM [ARGS…]"
-        )
-    if given.stop_on_entry:
-        raise UsageError(
-            "run: --stop-on-entry is for Python programs: --native has no first line",
-            "stop there with -b main",
-        )
-    name = program.script
-    found = shutil.which(name if "/" not in name else str(here() / (given.cwd or "") / name))
-    if found is None:
-        why = "there is no such program" if "/" in name else "there is no such command on PATH"
-        path = Path(given.cwd or ".") / name
-        if "/" in name and path.exists():
-            why = "it is a folder" if path.is_dir() else f"it may not be executed: chmod +x {name}"
-        raise UsageError(f"run: {name} cannot be run: {why}", "dualdbg run --native PROGRAM [ARGS…]")
-    return replace(program, script=name if "/" in name else found)
-
-
-def _check_paths(given: argparse.Namespace, program: Program) -> None:
-    if given.cwd is not None and not Path(given.cwd).is_dir():
-        raise UsageError(f"there is no folder {given.cwd}", "--cwd wants an existing folder")
-    check_script(program, given.cwd)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(
-            f"--env wants NAME=VALUE, but was given {text!r}", "for example: --env OMP_NUM_THREADS=1"
-        )
-    return name, value
 
 
 def _jit_log(passes: str) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,9 +17,9 @@ from ..arguments import (
     add_fix_ptrace,
     add_session_options,
     asked,
-    check_script,
     split_program,
 )
+from ..program_options import add_program_options, assignments, checked_program
 
 _LONGEST = 1e9  # seconds
 
@@ -73,12 +72,8 @@ def read_options(words: list[str]) -> TraceOptions:
             "trace: --count takes nothing down that --perfetto or --folded could write", "leave --count away"
         )
     pid = _pid(given, program)
-    if given.native and pid is None:
-        program = _native(given, program)
-    elif pid is None:
-        check_script(program, given.cwd, "trace")
-    if given.cwd is not None and not Path(given.cwd).is_dir():
-        raise UsageError(f"there is no folder {given.cwd}", "--cwd wants an existing folder")
+    if pid is None:
+        program = checked_program(given, program, "trace")
     is_python = pid is None and not given.native
     python = (given.python or interpreter.default_python(os.environ.get)) if is_python else ""
     return TraceOptions(
@@ -88,7 +83,7 @@ def read_options(words: list[str]) -> TraceOptions:
         native=given.native,
         python=interpreter.find(python) if python else "",
         cwd=given.cwd,
-        env=tuple(_assignment(text) for text in given.env),
+        env=assignments(given),
         counts=given.count,
         perfetto=here() / given.perfetto if given.perfetto is not None else None,
         folded=here() / given.folded if given.folded is not None else None,
@@ -111,28 +106,6 @@ def _pid(given: argparse.Namespace, program: Program) -> int | None:
             f"dualdbg trace -b SPEC {name}",
         )
     return int(name)
-
-
-def _native(given: argparse.Namespace, program: Program) -> Program:
-    name = program.script
-    if name is None:
-        raise UsageError("trace: --native wants a program, not -m or -c", "dualdbg trace --native PROGRAM")
-    found = shutil.which(name if "/" not in name else str(here() / (given.cwd or "") / name))
-    if found is None:
-        raise UsageError(
-            f"trace: {name} cannot be run: there is no such program, or it may not be executed",
-            "dualdbg trace -b SPEC --native PROGRAM [ARGS…]",
-        )
-    return replace(program, script=name if "/" in name else found)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise UsageError(
-            f"--env wants NAME=VALUE, but was given {text!r}", "for example: --env OMP_NUM_THREADS=1"
-        )
-    return name, value
 
 
 def _seconds(text: str) -> float:
@@ -162,19 +135,7 @@ def make_parser() -> Parser:
     add("--for", dest="seconds", type=_seconds, metavar="S", help="end the trace after S seconds")
     add("--json", action="store_true", help="write the result, and what the program writes, as JSON lines")
     add("--native", action="store_true", help="PROGRAM is no script but an executable")
-    add(
-        "--python",
-        metavar="PATH",
-        help="the interpreter (default: of the active virtual environment, else ours)",
-    )
-    add("--cwd", metavar="DIR", help="where the program is to run")
-    add(
-        "--env",
-        metavar="K=V",
-        action="append",
-        default=[],
-        help="set a variable of its environment; repeatable",
-    )
+    add_program_options(parser)
     add_session_options(parser, runs=False)
     add_fix_ptrace(parser, "gdb has attached")
     return parser
