@@ -8,38 +8,33 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
+from ..console import trace_report
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
-from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
-from ..session.breakpoints.tracing import TracedPlace
 from ..session.configured import session_options
 from ..session.options import Options
 from ..session.session import Session
 from ..session.start import launch
+from ..session.traced import Trace, alone, name_of, spawn_alone, traced_specs
 from ..symbols.cache import cache_directory
-from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
-from ..target.launcher import Launch, Meeting, Target, spawn
+from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of
 from ..trace import chrome_events
 from ..trace.clock import Clock
-from ..trace.collector import Collector, Records
-from ..trace.summary import Caller, Row, Summary, folded, summed
+from ..trace.summary import Summary, folded
 from . import main as entry
-from . import trace_report
 from .commands.trace import TraceOptions
 from .front_end import TROUBLE_STATUS, exit_status
 
@@ -80,13 +75,11 @@ class _Tracer:
         self._show = show
         self._events: asyncio.Queue[Event]
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-        self._began = 0.0
-        self._collector: Collector
         self._clock = _clock() if options.perfetto is not None else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile() if options.perfetto is not None else None  # noqa: SIM115
+        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS)
         self.summary = Summary((), 0.0)
-        self._ended = 0.0
 
     # -- the start ----------------------------------------------------------------------------------
 
@@ -96,7 +89,7 @@ class _Tracer:
             asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
         pid = self._options.pid
         session = await (self._launch(pipes, terminal) if pid is None else self._attach(pid))
-        self._began = time.monotonic()
+        self._trace.program_runs()
         return session
 
     def _receive(self, number: signal.Signals) -> None:
@@ -105,11 +98,8 @@ class _Tracer:
 
     def _session_options(self, operators: OperatorTable | None) -> Options:
         is_operator = operators.is_operator if operators is not None else None
-        specs = []
-        for text in self._options.specs:
-            spec = parse_spec(text, is_operator)
-            specs.append(spec_text(replace(spec, counts=True)))
-        return replace(session_options(self._options.config, self._options.asked), breakpoints=tuple(specs))
+        specs = traced_specs(self._options.specs, is_operator)
+        return replace(session_options(self._options.config, self._options.asked), breakpoints=specs)
 
     async def _attach(self, pid: int) -> Session:
         operators = operators_of(pid)
@@ -143,7 +133,7 @@ class _Tracer:
             self._subscribe(session)
 
         session = await launch(
-            self._what(pipes), chosen, operators, entry.STARTED, subscribed, start_target=partial(_spawn)
+            self._what(pipes), chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone
         )
         if pipes is not None:
             pipes.close_write_ends()
@@ -152,12 +142,7 @@ class _Tracer:
     def _subscribe(self, session: Session) -> None:
         session.interrupt_pauses = False  # Ctrl-C is the program's
         self._events = session.subscribe()
-        tracing = session.breakpoints.tracing
-        tracing.records = not self._options.counts
-        self._collector = Collector(tracing.sources, tracing.arguments, self._spool, _MOST_EVENTS)
-        if self._options.pid is None:  # another process is not given one more trap, for the case of our death
-            tracing.before_end = partial(in_thread, self._collector.take)
-        self._collector.start()
+        self._trace.begin(session, is_ours=self._options.pid is None)
 
     def _interpreter(self) -> interpreter.Interpreter | None:
         options = self._options
@@ -176,18 +161,19 @@ class _Tracer:
         """The program as a native one: nothing of ours runs in its interpreter."""
         options, program = self._options, self._options.program
         streams = pipes.write_ends if pipes is not None else {}
-        words = list(program.args)
-        if not options.native:
-            what = Launch(options.python, program.script, program.module, program.code).what()
-            words = [*what, *words]
-        return Launch(
-            python=options.python,
-            native=program.script if options.native else options.python,
-            args=tuple(words),
-            cwd=options.cwd,
-            env=dict(options.env),
-            stdout=streams.get("stdout", "inherit"),
-            stderr=streams.get("stderr", "inherit"),
+        return alone(
+            Launch(
+                python=options.python,
+                script=None if options.native else program.script,
+                module=program.module,
+                code=program.code,
+                native=program.script if options.native else None,
+                args=program.args,
+                cwd=options.cwd,
+                env=dict(options.env),
+                stdout=streams.get("stdout", "inherit"),
+                stderr=streams.get("stderr", "inherit"),
+            )
         )
 
     # -- the program runs ---------------------------------------------------------------------------
@@ -202,18 +188,16 @@ class _Tracer:
         }
         try:
             await asyncio.wait(waits, timeout=self._options.seconds, return_when=asyncio.FIRST_COMPLETED)
-            self._ended = time.monotonic()
+            self._trace.stop_clock()
             if driving.done():
                 driving.result()
         finally:
             await session.close()
-            self._ended = self._ended or time.monotonic()
             try:
-                await in_thread(self._collector.stop)
-                self.summary = self._summary(session)
+                self.summary = await self._trace.end()
                 self._write_files(session)
             finally:
-                session.breakpoints.tracing.close()
+                self._trace.close()
                 if self._spool is not None:
                     self._spool.close()
             driving.cancel()
@@ -247,32 +231,6 @@ class _Tracer:
 
     # -- the result ---------------------------------------------------------------------------------
 
-    def _summary(self, session: Session) -> Summary:
-        """What was found."""
-        tracing = session.breakpoints.tracing
-        found = {place.id for place in tracing.places}
-        missing = tuple(row.spec.text for row in session.breakpoints.all() if row.id not in found)
-        rows = summed(self._row(session, place) for place in tracing.places)
-        return Summary(rows, self._ended - self._began, missing)
-
-    def _row(self, session: Session, place: TracedPlace) -> Row:
-        where = place.location
-        library = Path(where.library).name if where.library is not None else None
-        row = Row(_name(place), library, None, place.why_not)
-        if place.memory is None:
-            return row
-        row.hits, row.why = place.hits, place.left_out
-        if self._options.counts:
-            return row
-        records = self._collector.records.get((place.memory, place.probe), Records())
-        row.records, row.numbers = records.count, records.numbers
-        names: dict[int, str | None] = {0: None}
-        for site, count in records.sites.items():
-            if site.caller not in names:
-                names[site.caller] = session.breakpoints.image.describe(site.caller - 1)[0]
-            row.callers[Caller(site.line, names[site.caller])] += count
-        return row
-
     def _write_files(self, session: Session) -> None:
         options = self._options
         if options.folded is not None:
@@ -280,10 +238,10 @@ class _Tracer:
                 file.writelines(f"{line}\n" for line in folded(self.summary.rows))
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
-        tracing = session.breakpoints.tracing
+        tracing = self._trace.tracing
         memories = [source.memory for source in tracing.sources()]
         described = {
-            (memories.index(place.memory), place.probe): (_name(place), place.arguments)
+            (memories.index(place.memory), place.probe): (name_of(place), place.arguments)
             for place in tracing.places
             if place.memory is not None
         }
@@ -296,12 +254,13 @@ class _Tracer:
                 self._clock.began,
                 speed,
                 lambda *which: described.get(which),
-                self._collector.lines,
+                self._trace.collector.lines,
             )
-        left = sum(row.records or 0 for row in self.summary.rows) - self._collector.spooled
+        kept = self._trace.collector.spooled
+        left = sum(row.records or 0 for row in self.summary.rows) - kept
         if left > 0:
             entry.tell(
-                f"{options.perfetto} has the first {self._collector.spooled:,} records; {left:,} more are left out",
+                f"{options.perfetto} has the first {kept:,} records; {left:,} more are left out",
                 "trace less: fewer functions, a condition, or --for SECONDS",
             )
 
@@ -314,10 +273,6 @@ def _clock() -> Clock:
         raise UsageError(text, "leave --perfetto away") from error
 
 
-def _name(place: TracedPlace) -> str:
-    return place.location.function or f"{place.location.address or 0:#x}"
-
-
 @contextmanager
 def _opened(path: Path, option: str) -> Iterator[TextIO]:
     try:
@@ -326,11 +281,6 @@ def _opened(path: Path, option: str) -> Iterator[TextIO]:
     except OSError as error:
         hint = f"name another file behind {option}"
         raise UsageError(f"{path} cannot be written: {error.strerror}", hint) from error
-
-
-async def _spawn(launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None) -> Target:
-    """Start it without anything of ours."""
-    return await spawn(launch, None, terminal=terminal)
 
 
 def _write_text(event: Event) -> None:

@@ -223,6 +223,48 @@ class OperatorAnswer(Answer):
     stations: list[StationRow]
 
 
+class CallerRow(BaseModel):
+    """Who called a traced function: the line of Python, or the native caller where no Python was running."""
+
+    caller: str
+    hits: int
+
+
+class NumbersRow(BaseModel):
+    """What a whole number was that the calls passed."""
+
+    least: int
+    most: int
+    sum: int
+
+
+class TracedRow(BaseModel):
+    """A traced function. ``hits`` counts every call; ``callers`` and ``numbers`` are about those ``recorded``."""
+
+    function: str
+    library: str | None = None
+    hits: int | None = Field(default=None, description="left out where it could not be counted: see why")
+    why: str | None = Field(default=None, description="why it was not counted, or not all the time")
+    recorded: int | None = None
+    callers: list[CallerRow] = []
+    caller_count: int = 0
+    numbers: dict[str, NumbersRow] = {}
+
+
+class TraceAnswer(Answer):
+    """The calls of the traced functions, most hits first."""
+
+    seconds: float
+    exit_code: int | None = None
+    signal: int | None = Field(default=None, description="the number of the signal that ended the program")
+    ended: str = Field(description="why the trace ended")
+    functions: list[TracedRow]
+    not_called: Names = []
+    not_called_count: int = 0
+    missing: Names = Field(default=[], description="asked for, and nothing of that name was loaded")
+    output: str = Field(default="", description="the end of what the program wrote")
+
+
 class OutputRow(BaseModel):
     """What the program has written to one of its streams."""
 

@@ -42,6 +42,7 @@ PAGES = (
     Page("stepping.md", "where a step lands"),
     Page("values.md", "how values are shown, and what runs code"),
     Page("hung-processes.md", "stacks of running and hung processes, attach, cores"),
+    Page("trace.md", "who calls a native function, how often, and with what"),
 )
 
 

@@ -50,7 +50,7 @@ class Tool:
     looks: bool
 
 
-_AREAS = ("snapshots", "beginning", "breakpoints", "running", "looking", "operators", "ending")
+_AREAS = ("snapshots", "beginning", "breakpoints", "running", "looking", "operators", "tracing", "ending")
 _TOOLS: dict[str, Tool] = {}
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from ..symbols.names.cxx_names import parse
 from ..terminal_text import visible
 from .collector import Numbers
 from .python_lines import PythonLine
@@ -61,6 +63,20 @@ class Summary:
     rows: tuple[Row, ...]
     seconds: float
     missing: tuple[str, ...] = ()
+
+    @cached_property
+    def _shorts(self) -> dict[str, str]:
+        """Each function's name without parameters and template arguments."""
+        return {row.function: parse(row.function).short for row in self.rows}
+
+    @cached_property
+    def _alike(self) -> Counter[tuple[str, str | None]]:
+        return Counter((self._shorts[row.function], row.library) for row in self.rows)
+
+    def name(self, row: Row) -> str:
+        """What a row is called: as short as it can be without being called as another one is."""
+        short = self._shorts[row.function]
+        return short if self._alike[short, row.library] == 1 else row.function
 
     def rate(self, hits: int) -> float:
         """So many in all, in one second."""

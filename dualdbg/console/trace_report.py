@@ -6,7 +6,6 @@ from typing import Any
 
 from ..console.names import short_path
 from ..console.style import Style
-from ..symbols.names.cxx_names import parse
 from ..terminal_text import visible
 from ..trace.collector import Numbers
 from ..trace.summary import Caller, Row, Summary
@@ -32,13 +31,13 @@ def text(summary: Summary, style: Style) -> str:
     idle = [row for row in counted if not row.hits]
     if idle:
         lines += ["", style.paint("stop", "Not called")]
-    lines += [f"  {_name(row)}{_not_always(row)}" for row in idle[:_IDLE]]
+    lines += [f"  {_name(row, summary)}{_not_always(row)}" for row in idle[:_IDLE]]
     if len(idle) > _IDLE:
         lines.append(f"  {len(idle) - _IDLE} more functions: --json has all")
     refused = [row for row in summary.rows if row.hits is None]
     if refused or summary.missing:
         lines += ["", style.paint("warning", "Not counted")]
-    lines += [f"  {_name(row)}: {visible(row.why or '')}" for row in refused[:_LINES]]
+    lines += [f"  {_name(row, summary)}: {visible(row.why or '')}" for row in refused[:_LINES]]
     if len(refused) > _LINES:
         lines.append(f"  {len(refused) - _LINES} more functions: --json has all")
     lines += [f"  {visible(spec)}: nothing of that name was loaded" for spec in summary.missing]
@@ -50,7 +49,7 @@ def text(summary: Summary, style: Style) -> str:
 
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row)}{_not_always(row)}"
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row, summary)}{_not_always(row)}"
 
 
 def _not_always(row: Row) -> str:
@@ -79,8 +78,8 @@ def _details(row: Row) -> list[str]:
     return lines
 
 
-def _name(row: Row) -> str:
-    return f"{visible(parse(row.function).short)}  {visible(row.library or '')}".rstrip()
+def _name(row: Row, summary: Summary) -> str:
+    return f"{visible(summary.name(row))}  {visible(row.library or '')}".rstrip()
 
 
 def to_json(summary: Summary) -> dict[str, Any]:

@@ -1,0 +1,225 @@
+"""``trace``: which lines call native functions, how often and with what, while the program runs on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Annotated
+
+from pydantic import Field
+
+from ...config import Asked
+from ...console import trace_report
+from ...console.style import Style
+from ...errors import UsageError, WrongState
+from ...in_thread import in_thread
+from ...session.attaching import attach
+from ...session.options import Options
+from ...session.session import Session
+from ...session.start import launch
+from ...session.traced import Trace, alone, spawn_alone, traced_specs
+from ...symbols.torch.loaded_operators import operators_of
+from ...symbols.torch.operators import OperatorTable
+from ...trace.summary import Row, Summary
+from ...waiting import to_its_end
+from ..answers import CallerRow, NumbersRow, Reply, TraceAnswer, TracedRow
+from ..bounds import bounded_text, joined, line, part_of
+from ..debuggee import Debuggee, Subscribe
+from ..permissions import NotPermitted
+from ..program_output import as_text
+from ..registry import tool
+from ..sessions import Sessions
+from .fields import Limit, Texts
+from .programs import ProgramArguments, check_program, prepare, title_of
+
+_CALLERS = 5  # of each function
+_IDLE = 10  # functions that nobody called
+_OUTPUT = 2000  # characters
+
+_Start = Callable[[Debuggee, Subscribe], Awaitable[Session]]
+
+
+class TraceArguments(ProgramArguments):
+    pid: Annotated[
+        int | None, Field(ge=1, description="a running process instead, which goes on afterwards")
+    ] = None
+    specs: Annotated[
+        Texts,
+        Field(
+            min_length=1,
+            description="what to trace: copy_ (an operator), malloc, mylib::*, 'malloc if $rdi > 4096'",
+        ),
+    ]
+    only_count: Annotated[bool, Field(description="count, and do not ask who calls")] = False
+    seconds: Annotated[float, Field(gt=0, le=600, description="the longest time to trace")] = 60.0
+    limit: Limit = 15
+
+
+@tool("trace", "Which lines call native functions", TraceArguments, TraceAnswer)
+async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
+    """Count each call of native functions of a program (or of a process that runs), and say which lines of Python call
+    them and with which whole numbers. Nothing stops: machine code in the process does it, at nanoseconds a call. The
+    answer comes when the program ends, or after seconds; a program that was started is ended then. x86-64 alone."""
+    found = Trace(arguments.only_count)
+    id = sessions.new_id()
+    if arguments.pid is None:
+        title, start = await _launched(sessions, arguments, id, found)
+        afterwards = "its program was ended"
+    else:
+        title, start = await _attached(sessions, arguments, arguments.pid, id, found)
+        afterwards = f"process {arguments.pid} goes on"
+    debuggee = await sessions.begin(id, title, start, afterwards)
+    try:
+        over = await _runs_on(debuggee, arguments.seconds)
+        found.stop_clock()
+    finally:
+        summary = await to_its_end(_ended(sessions, debuggee, found))
+    return _reply(debuggee, summary, arguments, over)
+
+
+async def _launched(
+    sessions: Sessions, arguments: TraceArguments, id: str, found: Trace
+) -> tuple[str, _Start]:
+    check_program(sessions, arguments, "trace")
+    sessions.permissions.check_specs(arguments.specs)
+    what, operators = await in_thread(partial(prepare, arguments, with_python=False))
+    if what.is_wrapped:
+        raise UsageError(
+            f"{what.python} starts the interpreter as a process of its own",
+            "python=… names the interpreter itself",
+        )
+    options = _options(sessions, arguments, id, operators)
+
+    async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
+        def subscribed(session: Session) -> None:
+            found.begin(session, is_ours=True)
+            subscribe(session)
+
+        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            pipes = debuggee.open_pipes()
+            program = replace(alone(what), stdin=null, stdout=pipes["stdout"], stderr=pipes["stderr"])
+            session = await launch(
+                program, options, operators, subscribe=subscribed, start_target=spawn_alone
+            )
+        finally:
+            os.close(null)
+        found.program_runs()
+        return session
+
+    return f"trace of {title_of(what)}", start
+
+
+async def _attached(
+    sessions: Sessions, arguments: TraceArguments, pid: int, id: str, found: Trace
+) -> tuple[str, _Start]:
+    given = [
+        name
+        for name in ("program", "module", "code", "args", "cwd", "env", "python")
+        if getattr(arguments, name)
+    ]
+    if given:
+        raise UsageError(
+            f"process {pid} runs already: it takes no {given[0]}", f"trace(pid={pid}, specs=[…])"
+        )
+    if sessions.permissions.read_only:
+        raise NotPermitted("this server only looks: no process is attached to", f"stacks(pid={pid})")
+    sessions.permissions.check_specs(arguments.specs)
+    operators = await in_thread(operators_of, pid)
+    options = _options(sessions, arguments, id, operators)
+
+    async def start(_: Debuggee, subscribe: Subscribe) -> Session:
+        def subscribed(session: Session) -> None:
+            found.begin(session, is_ours=False)
+            subscribe(session)
+
+        session = await attach(pid, options, operators, subscribe=subscribed, with_python=False)
+        found.program_runs()
+        return session
+
+    return f"trace of process {pid}", start
+
+
+def _options(
+    sessions: Sessions, arguments: TraceArguments, id: str, operators: OperatorTable | None
+) -> Options:
+    """Those of the server, with nothing but what is to be traced as breakpoints."""
+    specs = traced_specs(arguments.specs, operators.is_operator if operators is not None else None)
+    return replace(sessions.options(id, Asked()), breakpoints=specs, stop_on_entry=False)
+
+
+async def _runs_on(debuggee: Debuggee, seconds: float) -> bool:
+    """Let the program go on at every stop; whether it has ended within the time."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    while await debuggee.wait(max(deadline - asyncio.get_running_loop().time(), 0.0)):
+        if debuggee.over:
+            return True
+        with suppress(WrongState):  # it has ended meanwhile
+            await debuggee.session.resume()
+    return False
+
+
+async def _ended(sessions: Sessions, debuggee: Debuggee, found: Trace) -> Summary:
+    try:
+        await sessions.end(debuggee.id, "its trace has ended")
+        return await found.end()
+    finally:
+        found.close()
+
+
+# -- the answer --------------------------------------------------------------------------------
+
+
+def _reply(debuggee: Debuggee, summary: Summary, arguments: TraceArguments, over: bool) -> Reply:
+    called = [row for row in summary.rows if row.hits or row.hits is None]
+    idle = [row.function for row in summary.rows if row.hits == 0]
+    rows, part = part_of(called, 0, arguments.limit)
+    exit = debuggee.session.exit if over else None
+    written = debuggee.output.read(None, _OUTPUT)
+    answer = TraceAnswer(
+        seconds=round(summary.seconds, 3),
+        exit_code=exit.code if exit is not None else None,
+        signal=exit.signal if exit is not None else None,
+        ended="the program has ended" if over else f"after {arguments.seconds:g} s: {debuggee.afterwards}",
+        functions=[_row(row) for row in rows],
+        not_called=[line(name) for name in idle[:_IDLE]],
+        not_called_count=len(idle),
+        missing=[line(spec) for spec in summary.missing],
+        output=as_text(written.pieces),
+        left_out=joined(
+            f"{part.left} more functions: a larger limit, or fewer specs" if part.left else None,
+            f"{summary.dropped} calls were counted and not taken down: a condition, or fewer specs"
+            if summary.dropped
+            else None,
+            f"{written.skipped + written.lost} characters of output"
+            if written.skipped + written.lost
+            else None,
+        ),
+    )
+    text = trace_report.text(
+        replace(summary, rows=(*rows, *(row for row in summary.rows if row.hits == 0))), Style()
+    )
+    left = f"left out: {answer.left_out}\n" if answer.left_out else ""
+    return Reply(answer, bounded_text(f"{text}{answer.ended}\n{answer.output}{left}"))
+
+
+def _row(row: Row) -> TracedRow:
+    callers = row.lines()
+    return TracedRow(
+        function=line(row.function, 300),
+        library=row.library,
+        hits=row.hits,
+        why=None if row.why is None else line(row.why, 300),
+        recorded=row.records,
+        callers=[CallerRow(caller=line(one.text, 300), hits=hits) for one, hits in callers[:_CALLERS]],
+        caller_count=len(callers),
+        numbers={
+            line(name): NumbersRow(least=numbers.least, most=numbers.most, sum=numbers.total)
+            for name, numbers in row.numbers.items()
+            if numbers.count
+        },
+    )

@@ -1,0 +1,110 @@
+"""A trace: what the probes of one session count and take down, from its start to the result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO
+
+from ..in_thread import in_thread
+from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
+from ..target.launcher import Launch, Meeting, Target, spawn
+from ..target.terminal import Terminal
+from ..trace.collector import Collector, Records
+from ..trace.summary import Caller, Row, Summary, summed
+from .breakpoints.tracing import TracedPlace, Tracing
+from .session import Session
+
+
+def traced_specs(texts: Sequence[str], is_operator: Callable[[str], bool] | None) -> tuple[str, ...]:
+    """The specs of breakpoints that count, for what is to be traced. Raises SpecError."""
+    return tuple(spec_text(replace(parse_spec(text, is_operator), counts=True)) for text in texts)
+
+
+def alone(what: Launch) -> Launch:
+    """The same program as a native one: nothing of ours runs in its interpreter."""
+    if what.native is not None:
+        return what
+    words = tuple(what.command()[1:])
+    return replace(what, native=what.python, script=None, module=None, code=None, flags=(), args=words)
+
+
+async def spawn_alone(launch: Launch, meeting: Meeting | None, *, terminal: Terminal | None = None) -> Target:
+    """Start a program without anything of ours."""
+    return await spawn(launch, None, terminal=terminal)
+
+
+class Trace:
+    """Follows a session from :meth:`begin` to :meth:`end`; :meth:`close` gives the memory of the records back.
+
+    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them.
+    """
+
+    def __init__(self, counts: bool, spool: BinaryIO | None = None, most: int = 0) -> None:
+        self._counts = counts
+        self._spool = spool
+        self._most = most
+        self._began = 0.0
+        self._stopped = 0.0
+        self._session: Session
+        self.collector: Collector
+
+    @property
+    def tracing(self) -> Tracing:
+        """What the session knows of its probes."""
+        return self._session.breakpoints.tracing
+
+    def begin(self, session: Session, *, is_ours: bool) -> None:
+        """Called before anything happens in the session. ``is_ours``: its program was started by it."""
+        self._session = session
+        self.tracing.records = not self._counts
+        self.collector = Collector(self.tracing.sources, self.tracing.arguments, self._spool, self._most)
+        if is_ours:  # another process is not given one more trap, for the case of our death
+            self.tracing.before_end = partial(in_thread, self.collector.take)
+        self.collector.start()
+
+    def program_runs(self) -> None:
+        """The time of the trace begins."""
+        self._began = time.monotonic()
+
+    def stop_clock(self) -> None:
+        """The time of the trace ends."""
+        self._stopped = self._stopped or time.monotonic()
+
+    async def end(self) -> Summary:
+        """What was found, once the session is closed."""
+        self.stop_clock()
+        await in_thread(self.collector.stop)
+        found = {place.id for place in self.tracing.places}
+        missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
+        return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    def close(self) -> None:
+        """Give back what the session and we had for it."""
+        self.tracing.close()
+
+    def _row(self, place: TracedPlace) -> Row:
+        where = place.location
+        library = Path(where.library).name if where.library is not None else None
+        row = Row(name_of(place), library, None, place.why_not)
+        if place.memory is None:
+            return row
+        row.hits, row.why = place.hits, place.left_out
+        if self._counts:
+            return row
+        records = self.collector.records.get((place.memory, place.probe), Records())
+        row.records, row.numbers = records.count, records.numbers
+        names: dict[int, str | None] = {0: None}
+        for site, count in records.sites.items():
+            if site.caller not in names:
+                names[site.caller] = self._session.breakpoints.image.describe(site.caller - 1)[0]
+            row.callers[Caller(site.line, names[site.caller])] += count
+        return row
+
+
+def name_of(place: TracedPlace) -> str:
+    """What a place is called: its function, else its address."""
+    return place.location.function or f"{place.location.address or 0:#x}"

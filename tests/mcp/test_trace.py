@@ -1,0 +1,115 @@
+"""The tool ``trace`` on real programs: what it counts, when it ends, and what goes on afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dualdbg.probes import placement
+from tests import support
+from tests.mcp.driver import Tools, with_server
+from tests.mcp.test_protocol import raw
+
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+    pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
+]
+
+CALLS = """\
+import os, sys
+def often():
+    for _ in range(300): os.getppid()
+often()
+os.getppid()
+print("done")
+"""
+RUNS_ON = """\
+import os, sys, time
+print("ready", flush=True)
+while True:
+    os.getppid()
+    time.sleep(0.001)
+"""
+
+
+def test_who_calls_and_how_often(tmp_path: Path) -> None:
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("trace", program=str(program), specs=["getppid", "no_such_function"])
+        (row,) = answer.data["functions"]
+        assert (row["function"], row["library"], row["hits"], row["recorded"]) == (
+            "getppid",
+            "libc.so.6",
+            301,
+            301,
+        )
+        assert [(one["caller"].rpartition("/")[2], one["hits"]) for one in row["callers"]] == [
+            ("calls.py:3 in often", 300),
+            ("calls.py:5 in <module>", 1),
+        ]
+        assert answer.data["missing"] == ["no_such_function"]
+        assert answer.data["exit_code"] == 0 and answer.data["output"] == "out| done\n"
+        assert "calls.py:3 in often" in answer.text and "out| done" in answer.text
+        assert "left_out" not in answer.data
+
+        counted = await tools("trace", program=str(program), specs=["getppid", "getpgrp"], only_count=True)
+        (row,) = counted.data["functions"]
+        assert row["hits"] == 301 and row["callers"] == [] and "recorded" not in row
+        assert counted.data["not_called"] == ["getpgrp"]
+
+        refusal = await tools.refused("trace", specs=["getppid"])
+        assert "program, module and code" in refusal and "trace(program=" in refusal
+        assert "breakpoints.md" in await tools.refused("trace", program=str(program), specs=["f("])
+
+    with_server(work)
+
+
+def test_a_program_is_ended_after_the_time_and_a_process_goes_on(tmp_path: Path) -> None:
+    program = tmp_path / "runs_on.py"
+    program.write_text(RUNS_ON)
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("trace", program=str(program), specs=["getppid"], seconds=1)
+        assert answer.data["functions"][0]["hits"] > 0 and "exit_code" not in answer.data
+        assert answer.data["ended"] == "after 1 s: its program was ended"
+
+        process = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
+            answer = await tools("trace", pid=process.pid, specs=["getppid"], seconds=1)
+            assert answer.data["functions"][0]["hits"] > 0
+            assert answer.data["ended"] == f"after 1 s: process {process.pid} goes on"
+            assert process.poll() is None
+            assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
+            assert "it takes no cwd" in await tools.refused("trace", pid=process.pid, cwd="/", specs=["a"])
+        finally:
+            process.kill()
+            process.communicate()
+
+    with_server(work)
+
+
+def test_a_call_that_is_given_up_leaves_nothing(tmp_path: Path) -> None:
+    program, told = tmp_path / "runs_on.py", tmp_path / "pid"
+    program.write_text(f"import os\nopen({str(told)!r}, 'w').write(f'{{os.getpid()}}.')\n{RUNS_ON}")
+    with raw() as server:
+        server.begin()
+        arguments = {"program": str(program), "specs": ["getppid"], "seconds": 600}
+        server.send("tools/call", 2, name="trace", arguments=arguments)
+        support.wait_until(lambda: told.exists() and told.read_text().endswith("."), what="it runs")
+        server.send("notifications/cancelled", requestId=2)
+        pid = int(told.read_text().rstrip("."))
+        support.wait_until(lambda: not support.is_running(pid), what="the program is ended")
+        arguments = {"code": "import os; os.getppid()", "specs": ["getppid"]}
+        server.send("tools/call", 3, name="trace", arguments=arguments)
+        answer = server.answer(3)["result"]["structuredContent"]
+        assert answer["functions"][0]["hits"] == 1
