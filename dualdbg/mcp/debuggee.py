@@ -113,6 +113,10 @@ class Debuggee:
         """Whether the session is."""
         return self.session.ended.is_set()
 
+    async def started(self) -> None:
+        """Wait until the start is over: the program runs, or stands. Raises what it has failed by."""
+        await asyncio.shield(self._starting)
+
     async def wait(self, seconds: float) -> bool:
         """Wait until the program stands or its session is over, for at most so many seconds; whether it does.
 

@@ -74,6 +74,7 @@ async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
         afterwards = f"process {arguments.pid} goes on"
     debuggee = await sessions.begin(id, title, start, afterwards)
     try:
+        await debuggee.started()
         over = await _runs_on(debuggee, arguments.seconds)
         found.stop_clock()
     finally:
