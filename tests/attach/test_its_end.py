@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests import support
-from tests.attach.test_attach import state_of
+from tests.attach.driver import state_of
 
 # When gdb lets many threads go on, with a signal that ends them all, it may meet threads that are not there any more.
 # It then says "Couldn't get registers: No such process", and nothing of the process from then on (gdb 13.1).

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import rows
-from tests.attach.test_attach import attach, attached, tracer_of
+from tests.attach.driver import attach, attached, tracer_of
 from tests.dap.samples import line_of
 from tests.support import other_interpreter, read_ready, wait_until
 

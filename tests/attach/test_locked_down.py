@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attach.test_attach import PROGRAM, answer_of, in_state
+from tests.attach.driver import PROGRAM, answer_of, in_state
 from tests.cli.driver import dualdbg
 from tests.support import require, wait_until
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import support
-from tests.attach.test_attach import in_state, tracer_of
+from tests.attach.driver import in_state, tracer_of
 from tests.support import wait_until
 
 from .client import Client, StdioAdapter

@@ -22,7 +22,7 @@ import pytest
 from dualdbg.target.descent import descends_from
 from dualdbg.target.joiner import JOINER
 from dualdbg.target.launcher import BOOTSTRAP
-from tests.attach.test_attach import tracer_of
+from tests.attach.driver import tracer_of
 from tests.cli.driver import SECONDS, json_run
 from tests.support import require, wait_until
 

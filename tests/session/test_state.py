@@ -14,14 +14,13 @@ import pytest
 from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, StopCause
 from dualdbg.backends.native import Move
 from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped, Thread
+from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped
 from dualdbg.session import state as state_module
 from dualdbg.session import transitions
 from dualdbg.session.effects import (
     AfterStop,
     AnswerHalt,
     BeforeRun,
-    Effect,
     Effects,
     Forget,
     Halt,
@@ -38,8 +37,8 @@ from dualdbg.session.effects import (
 )
 from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
-from dualdbg.session.stops.facts import UNREAD, NativeHold, Need, Picture, PythonHold, PythonPosition, Sender
-from dualdbg.session.transitions.beginning import attached, begin, run_for_a_moment
+from dualdbg.session.stops.facts import UNREAD, NativeHold, Need
+from dualdbg.session.transitions.beginning import attached, run_for_a_moment
 from dualdbg.session.transitions.ending import debugpy_lost, debugpy_missed, exited, gdb_lost, letting_go
 from dualdbg.session.transitions.going_on import (
     departed,
@@ -58,68 +57,24 @@ from dualdbg.session.transitions.python import (
     python_ready,
     python_stopped,
 )
-
-PID = 10
-THREAD = Thread(PID, "python")
-PICTURE = Picture(THREAD, None)
-HIT = NativeStopped(StopCause.BREAKPOINT, PID, 1, 0x100, 7)
-SIGINT = NativeStopped(StopCause.SIGNAL, PID, 1, 0x100, signal="SIGINT")
-STEPPED = NativeStopped(StopCause.STEPPED, PID, 1, 0x100)
-INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG")
-LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
-STEP = Step("next", PID, 1)
-PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
-PLACE = PythonPosition(PID, (), 1, None)
-
-
-def running() -> TargetState:
-    state = TargetState(PID, lambda: 1.0)
-    begin(state)
-    return state
-
-
-def one(effects: Effects, kind: type) -> Effect:
-    found = [effect for effect in effects if isinstance(effect, kind)]
-    assert len(found) == 1, effects
-    return found[0]
-
-
-def told(effects: Effects) -> list[object]:
-    return [effect.event for effect in effects if isinstance(effect, Tell)]
-
-
-def hit(state: TargetState) -> PrepareNative:
-    """One of the user's native breakpoints, up to the point where it is prepared."""
-    need = one(native_stopped(state, HIT), ReadNative)
-    assert isinstance(need, ReadNative) and need.need is Need.STEP
-    need = one(native_fact_read(state, replace(need.facts, ends_step=None)), ReadNative)
-    assert isinstance(need, ReadNative) and need.need is Need.BREAKPOINTS
-    need = one(native_fact_read(state, replace(need.facts, met=((1,), None))), ReadNative)
-    assert isinstance(need, ReadNative) and need.need is Need.THREAD
-    prepare = one(native_fact_read(state, replace(need.facts, thread=(1, PID))), PrepareNative)
-    assert isinstance(prepare, PrepareNative)
-    return prepare
-
-
-def decided(state: TargetState) -> PythonHold:
-    """One of the user's Python breakpoints, up to the point where it is prepared."""
-    read = one(python_stopped(state, PYTHON), ReadPython)
-    assert isinstance(read, ReadPython) and read.need is Need.PLACE
-    assert one(python_place_read(state, read.hold, PLACE), ReadPython) == ReadPython(read.hold, Need.MET)
-    effects = python_hits_read(state, read.hold, ((2,), None))
-    assert isinstance(one(effects, PreparePython), PreparePython)
-    return read.hold
-
-
-def interrupted(state: TargetState) -> Effects:
-    _, *effects = native_stopped(state, INTERRUPTED)  # the first says that the loop has met it
-    return effects
-
-
-def sigint(state: TargetState, sender: Sender) -> Effects:
-    need = one(native_stopped(state, SIGINT), ReadNative)
-    assert isinstance(need, ReadNative) and need.need is Need.SENDER
-    return native_fact_read(state, replace(need.facts, sender=sender))
+from tests.session.state_rows import (
+    HIT,
+    INTERRUPTED,
+    LIBRARY,
+    PICTURE,
+    PID,
+    PLACE,
+    PYTHON,
+    STEP,
+    STEPPED,
+    THREAD,
+    decided,
+    hit,
+    interrupted,
+    one,
+    running,
+    told,
+)
 
 
 def test_a_native_stop_is_told_once_and_a_resume_when_gdb_has_let_go() -> None:
@@ -306,42 +261,6 @@ def test_gdb_may_say_that_it_runs_and_then_that_it_cannot(told_before: bool) -> 
     state.check()
 
 
-def test_a_halt_while_gdb_judges_a_stop_needs_no_interrupt() -> None:
-    state = running()
-    need = one(native_stopped(state, LIBRARY), ReadNative)
-    assert isinstance(need, ReadNative)
-    halt = Halt()
-    assert halt_wanted(state, halt) == []
-    assert native_fact_read(state, replace(need.facts, done=True)) == [AnswerHalt(halt, True)]
-    assert one(halt_done(state, halt), Resume) == Resume()
-
-
-def test_a_second_halt_is_given_without_a_run_between() -> None:
-    state = running()
-    first, second = Halt(), Halt()
-    assert halt_wanted(state, first) == [Interrupt()]
-    assert halt_wanted(state, second) == []
-    assert interrupted(state) == [AnswerHalt(first, True)]
-    assert halt_done(state, first) == [AnswerHalt(second, True)]
-    assert halt_done(state, second) == [Resume()]
-
-
-def test_a_halt_that_was_given_up_ends_whenever_it_comes() -> None:
-    state = running()
-    halt = Halt()
-    halt_wanted(state, halt)
-    halt_done(state, halt)
-    assert interrupted(state) == [Resume()]
-
-
-def test_the_programs_own_sigint_reaches_it_after_a_halt() -> None:
-    state = running()
-    halt = Halt()
-    halt_wanted(state, halt)
-    assert sigint(state, Sender.OTHER) == [AnswerHalt(halt, True)]
-    assert halt_done(state, halt) == [Resume(signal=True)]
-
-
 def passed_over(state: TargetState, again: Move) -> Effects:
     """A native stop within the step under way, of which gdb makes ``again``."""
     need = one(native_stopped(state, STEPPED), ReadNative)
@@ -437,59 +356,6 @@ def test_what_the_user_has_had_gdb_catch_is_shown_where_it_is() -> None:
     prepare = one(native_fact_read(state, replace(need.facts, thread=(2, PID + 1))), PrepareNative)
     assert isinstance(prepare, PrepareNative)
     assert (prepare.verdict.reason, prepare.verdict.description) == (Reason.BREAKPOINT, "fork")
-
-
-def test_a_pause_during_a_halt_becomes_a_stop() -> None:
-    state = running()
-    halt = Halt()
-    halt_wanted(state, halt)
-    interrupted(state)
-    assert pause_wanted(state) == []
-    read = one(halt_done(state, halt), ReadNative)
-    assert isinstance(read, ReadNative) and read.need is Need.PAUSE
-    facts = replace(read.facts, can_pause=False, thread=(1, PID))
-    prepare = one(native_fact_read(state, facts), PrepareNative)
-    assert isinstance(prepare, PrepareNative) and prepare.verdict.reason is Reason.PAUSE
-
-
-def test_a_pause_waits_for_work_that_meets_a_stop_which_is_for_nobody() -> None:
-    state = running()
-    halt = Halt()
-    halt_wanted(state, halt)
-    interrupted(state)
-    assert pause_wanted(state) == []
-    need = one(native_stopped(state, LIBRARY), ReadNative)  # the work runs code of the program
-    assert isinstance(need, ReadNative) and need.need is Need.LIBRARIES
-    assert native_fact_read(state, replace(need.facts, done=True)) == []
-    assert state.grip is Grip.HALTED
-    read = one(halt_done(state, halt), ReadNative)
-    assert isinstance(read, ReadNative) and read.need is Need.PAUSE
-
-
-def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
-    state = running()
-    pause_wanted(state)
-    read = interrupted(state)[0]
-    assert isinstance(read, ReadNative)
-    effects = native_fact_read(state, replace(read.facts, can_pause=True, thread=(1, PID)))
-    assert isinstance(one(effects, Post), Post) and isinstance(one(effects, Resume), Resume)
-    native_ready(state, hit(state), PICTURE)  # a native breakpoint serves the user as well
-    leave_natively(state, None, False, None, False)
-    departed(state)
-    late = one(python_stopped(state, PythonStopped(PythonCause.PAUSED, 1)), ReadPython)
-    assert isinstance(late, ReadPython)
-    post = one(python_place_read(state, late.hold, PLACE), Post)
-    assert isinstance(post, Post) and post.request.command == "continue"
-
-
-def test_nothing_is_told_after_the_end() -> None:
-    state = running()
-    prepared = hit(state)
-    assert told(exited(state, Exit(0))) == [Exited(Exit(0))]
-    assert native_ready(state, prepared, PICTURE) == []
-    assert native_stopped(state, HIT) == []
-    assert python_stopped(state, PYTHON) == []
-    assert exited(state, Exit(1)) == []
 
 
 def test_the_end_of_a_program_whose_gdb_is_gone_is_told_once() -> None:
