@@ -68,17 +68,26 @@ class Probe:
     moved: tuple[tuple[int, int], ...]
 
 
+def can_lead(site: int, thunk: int) -> bool:
+    """Whether a jump from ``site`` to code at ``thunk`` has no trap instruction among its bytes."""
+    return TRAP not in _jump(site, thunk)
+
+
+def _jump(site: int, thunk: int) -> bytes:
+    distance = thunk - (site + JUMP)
+    if abs(distance) > REACH:
+        raise CannotPlace("there is no room within 2 GB of it")
+    return b"\xe9" + struct.pack("<i", distance)
+
+
 def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: int) -> Probe:
     """The probe with its code at ``thunk``, and its counter of 64 bits at ``counter``.
 
     Raises CannotCompile or CannotPlace. The bytes of the jump have no trap instruction among them, which whoever cleans
     up behind a dead debugger would take for a breakpoint.
     """
-    distance = thunk - (placement.site + JUMP)
-    if abs(distance) > REACH:
-        raise CannotPlace("there is no room within 2 GB of it")
-    jump = b"\xe9" + struct.pack("<i", distance) + b"\x90" * (len(placement.original) - JUMP)
-    if TRAP in jump:
+    jump = _jump(placement.site, thunk) + b"\x90" * (len(placement.original) - JUMP)
+    if not can_lead(placement.site, thunk):
         raise CannotPlace("no address fits")
     if wish.condition is not None and wish.hits is not None:
         raise CannotCompile("it has a condition and a count")

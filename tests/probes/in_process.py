@@ -56,11 +56,14 @@ def read(address: int, size: int) -> bytes:
 
 
 def _gap_below(near: int, size: int) -> int:
-    """The nearest free place of this size below an address of this process."""
+    """The nearest free place of this size below a function to which a jump out of its first bytes can lead."""
     rows = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
     taken = [(int(start, 16), int(end, 16)) for start, end in rows if int(start, 16) < near]
     pairs = zip(reversed(taken[:-1]), reversed(taken[1:]), strict=True)
-    return next(above[0] - size for below, above in pairs if above[0] - below[1] >= size)
+    gaps = (range(above[0] - size, below[1] - 1, -(1 << 16)) for below, above in pairs)
+    return next(
+        start for gap in gaps for start in gap if all(thunk.can_lead(near + at, start) for at in range(16))
+    )
 
 
 class Room:

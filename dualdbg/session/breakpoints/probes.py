@@ -49,6 +49,11 @@ class _Area:
     code: int = 0
     data: int = 0
 
+    def next_for(self, site: int) -> int | None:
+        """The offset of the next code to which a jump from ``site`` can lead; None where none of the next does."""
+        offsets = range(self.code, self.code + 64 * _ALIGNED, _ALIGNED)
+        return next((one for one in offsets if thunk.can_lead(site, self.start + one)), None)
+
 
 class Probes:
     """Makes probes for breakpoints of gdb."""
@@ -211,25 +216,22 @@ class Probes:
             raise CannotPlace("the program has shadow stacks")
 
     async def _area(self, site: int) -> _Area:
-        """Memory of ours that is near enough, with room for one more."""
+        """Memory of ours that is near enough, with room for one more at an address to which a jump can lead."""
         for area in self._areas:
             is_near = abs(area.start - site) < thunk.REACH - 2 * _AREA
-            if is_near and area.code <= _AREA - 4096 and area.data <= _AREA - _COUNTER:
+            has_room = area.code <= _AREA - 4096 and area.data <= _AREA - _COUNTER
+            if is_near and has_room and area.next_for(site) is not None:
                 return area
         self._areas.append(_Area(await self._room(site)))
         return self._areas[-1]
 
     def _built(self, area: _Area, where: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
         """The probe. It takes the next address that fits. Raises CannotPlace, CannotCompile."""
-        for attempt in range(area.code, area.code + 64 * _ALIGNED, _ALIGNED):
-            try:
-                probe = thunk.build(where, wish, area.start + attempt, area.start + _AREA + area.data, number)
-            except CannotPlace:
-                if attempt == area.code + 63 * _ALIGNED:
-                    raise
-                continue
-            break
-        area.code = -(-(attempt + len(probe.code)) // _ALIGNED) * _ALIGNED
+        offset = area.next_for(where.site)
+        if offset is None:
+            raise CannotPlace("no address fits")
+        probe = thunk.build(where, wish, area.start + offset, area.start + _AREA + area.data, number)
+        area.code = -(-(offset + len(probe.code)) // _ALIGNED) * _ALIGNED
         area.data += _COUNTER
         return probe
 
