@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import DualdbgError
 from ...model import Breakpoint, BreakpointSpec, BreakpointState, Notice, State
 from ..loop import Loop
-from .table import BreakpointTable, WatchedFrame
+from .table import WATCHES, BreakpointTable, WatchedFrame
 
 _OVER = (State.EXITED, State.DETACHED, State.LOST)
 
@@ -81,7 +81,7 @@ class SharedTable(BreakpointTable):
         row = await super().add_spec(spec, frame, optional)
         if row.id not in self._rows:
             return row
-        if frame is not None:
+        if frame is not None and row.spec.kind in WATCHES:
             self._shared.next_id = max(self._shared.next_id, row.id + 1)
             self._of_frames.add(row.id)
             return row

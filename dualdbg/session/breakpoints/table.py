@@ -38,7 +38,7 @@ from .tracing import Tracing
 
 _Part = Union[NativeBreakpoints, PythonBreakpoints, PythonWatches]
 WatchedFrame = Union[GdbFrame, PythonFrame]
-_WATCHES = (BreakpointKind.WATCH, BreakpointKind.PYTHON_WATCH)
+WATCHES = (BreakpointKind.WATCH, BreakpointKind.PYTHON_WATCH)
 
 
 class BreakpointTable:
@@ -293,7 +293,7 @@ class BreakpointTable:
                 try:
                     await part.enable(id, enabled)
                 except CommandError as error:
-                    if self.has(id) and self._rows[id].spec.kind in _WATCHES:
+                    if self.has(id) and self._rows[id].spec.kind in WATCHES:
                         await self._forget_watch(id, error)
                     raise
         await self._watch_throws()
