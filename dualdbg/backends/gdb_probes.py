@@ -96,7 +96,7 @@ class GdbProbes(GdbHelpers):
     ) -> tuple[int, int]:
         """Map memory in the target that we can open. Returns its address, and the target's descriptor of it.
 
-        ``functions`` are the addresses of the C library's memfd_create, ftruncate and mmap, which the thread calls; at
+        ``functions`` are the addresses of the C library's memfd_create, mmap and close, which the thread calls; at
         ``near`` there is room for a name. Raises CommandError where one of them fails.
         """
         address, descriptor = await self._helper(

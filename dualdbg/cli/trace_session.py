@@ -54,18 +54,22 @@ async def trace(options: TraceOptions) -> int:
     tracer = _Tracer(options, show)
     try:
         session = await tracer.start(pipes, terminal)
-        status = await tracer.to_the_end(session)
+        status = await tracer.to_the_end(session) if session is not None else tracer.received()
     finally:
         if pipes is not None:
             pipes.close()
         if terminal is not None:
             terminal.close()
+    if session is None:
+        return status
     summary = tracer.summary
     if options.json:
         sys.stdout.write(json.dumps(trace_report.to_json(summary)) + "\n")
     else:
         sys.stdout.write(trace_report.text(summary, Style.of(sys.stdout)))
     sys.stdout.flush()
+    if tracer.failure is not None:
+        raise tracer.failure
     return status
 
 
@@ -77,20 +81,37 @@ class _Tracer:
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
         self._clock = _clock() if options.perfetto is not None else None
         # It is closed when the trace has ended.
-        self._spool = tempfile.TemporaryFile() if options.perfetto is not None else None  # noqa: SIM115
+        self._spool = tempfile.TemporaryFile(buffering=0) if options.perfetto is not None else None  # noqa: SIM115
         self._trace = Trace(options.counts, self._spool, _MOST_EVENTS)
         self.summary = Summary((), 0.0)
+        self.failure: UsageError | None = None  # of a file that was asked for; the rest is shown before
 
     # -- the start ----------------------------------------------------------------------------------
 
-    async def start(self, pipes: OutputPipes | None, terminal: Terminal | None) -> Session:
-        """The session; the program runs."""
+    async def start(self, pipes: OutputPipes | None, terminal: Terminal | None) -> Session | None:
+        """The session; the program runs. None where a signal has ended it before: to place many probes takes long."""
+        for path, option in ((self._options.perfetto, "--perfetto"), (self._options.folded, "--folded")):
+            if path is not None:
+                with _opened(path, option):
+                    pass  # before the program has run for hours
         for number in _ENDING:
             asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
         pid = self._options.pid
-        session = await (self._launch(pipes, terminal) if pid is None else self._attach(pid))
+        starting = asyncio.ensure_future(self._launch(pipes, terminal) if pid is None else self._attach(pid))
+        waits: set[asyncio.Future[Any]] = {starting, self._received}
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait({starting})
+            await self._trace.give_up()
+            return None
+        session = starting.result()
         self._trace.program_runs()
         return session
+
+    def received(self) -> int:
+        """The exit status for the signal that has ended the trace."""
+        return _SIGNAL_BASE + self._received.result()
 
     def _receive(self, number: signal.Signals) -> None:
         if not self._received.done():
@@ -195,7 +216,10 @@ class _Tracer:
             await session.close()
             try:
                 self.summary = await self._trace.end()
-                self._write_files(session)
+                try:
+                    self._write_files(session)
+                except UsageError as error:
+                    self.failure = error
             finally:
                 self._trace.close()
                 if self._spool is not None:
@@ -207,7 +231,7 @@ class _Tracer:
             for number in _ENDING:
                 asyncio.get_running_loop().remove_signal_handler(number)
         if self._received.done():
-            return _SIGNAL_BASE + self._received.result()
+            return self.received()
         if session.state is State.LOST:
             return TROUBLE_STATUS
         if self._options.pid is not None or session.exit is None:

@@ -12,7 +12,7 @@ from ..trace.summary import Caller, Row, Summary
 
 _LINES = 40  # of a table
 _IDLE = 8
-_CALLERS = 5  # of each function
+_CALLERS = 10  # of each function
 
 
 def text(summary: Summary, style: Style) -> str:
@@ -72,9 +72,8 @@ def _details(row: Row) -> list[str]:
         )
     if len(callers) > _CALLERS:
         rest = sum(count for _, count in callers[_CALLERS:])
-        lines.append(
-            f"{rest:>14,} {rest / (row.records or 1):>12.1%}    {len(callers) - _CALLERS} more places"
-        )
+        more = f"{len(callers) - _CALLERS} more places: --folded FILE has all"
+        lines.append(f"{rest:>14,} {rest / (row.records or 1):>12.1%}    {more}")
     return lines
 
 

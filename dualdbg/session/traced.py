@@ -49,6 +49,7 @@ class Trace:
         self._most = most
         self._began = 0.0
         self._stopped = 0.0
+        self._begun = False
         self._session: Session
         self.collector: Collector
 
@@ -60,6 +61,7 @@ class Trace:
     def begin(self, session: Session, *, is_ours: bool) -> None:
         """Called before anything happens in the session. ``is_ours``: its program was started by it."""
         self._session = session
+        self._begun = True
         self.tracing.records = not self._counts
         self.collector = Collector(self.tracing.sources, self.tracing.arguments, self._spool, self._most)
         if is_ours:  # another process is not given one more trap, for the case of our death
@@ -78,9 +80,16 @@ class Trace:
         """What was found, once the session is closed."""
         self.stop_clock()
         await in_thread(self.collector.stop)
+        self.tracing.learn_left_out()
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    async def give_up(self) -> None:
+        """The session was closed before its program ran: nothing was found."""
+        if self._begun:
+            await in_thread(self.collector.stop)
+            self.close()
 
     def close(self) -> None:
         """Give back what the session and we had for it."""
@@ -93,6 +102,9 @@ class Trace:
         if place.memory is None:
             return row
         row.hits, row.why = place.hits, place.left_out
+        if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
+            row.hits = None
+            return row
         if self._counts:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())

@@ -182,11 +182,22 @@ class Collector:
             self._add_numbers(source, probe, whose if len(probes) > 1 else None, columns)
         if self._spool is not None and self._room:
             count = min(len(piece) // recording.WORDS, self._room)
-            self._room -= count
-            self.spooled += count
             words = array("Q", piece[: count * recording.WORDS].tobytes())
             words[recording.NUMBER :: recording.WORDS] = array("Q", [index]) * count
-            self._spool.write(words.tobytes())
+            self._keep(self._spool, words.tobytes(), count)
+
+    def _keep(self, spool: BinaryIO, data: bytes, count: int) -> None:
+        """Write records to the spool. One that is full has those before; who reads it says how many are left out."""
+        try:
+            is_full = spool.write(data) != len(data)
+        except OSError:
+            is_full = True
+        if is_full:
+            self._room = 0
+            spool.truncate(self.spooled * recording.RECORD)
+            return
+        self._room -= count
+        self.spooled += count
 
     def _lines(
         self, index: int, source: Source, places: set[tuple[int, int]]

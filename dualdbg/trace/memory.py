@@ -10,6 +10,7 @@ from ..probes import recording
 from ..probes.recording import Shared
 
 _WORD = 8
+_AT_ONCE = 4096  # records in a piece: their room is used again when it is read
 
 
 class TraceMemory:
@@ -69,7 +70,7 @@ class TraceMemory:
         head, tail = words[control + recording.HEAD // _WORD], self._tails[ring]
         while tail < head:
             at = tail % capacity
-            count = min(head - tail, capacity - at)
+            count = min(head - tail, capacity - at, _AT_ONCE)
             start = first + at * recording.WORDS
             piece = words[start : start + count * recording.WORDS]
             complete = _complete(piece[:: recording.WORDS], tail + 1)

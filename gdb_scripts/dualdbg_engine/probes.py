@@ -11,6 +11,8 @@ long as the program.
 from __future__ import annotations
 
 import bisect
+import os
+import resource
 import signal
 from typing import Any
 
@@ -75,10 +77,11 @@ def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
 def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "list[int]":
     """Map memory that the target shares with whoever opens its descriptor. Returns the address and the descriptor.
 
-    ``functions`` are the addresses of the C library's memfd_create, ftruncate and mmap, which a thread calls, alone.
-    There is room for a name at ``near``. Raises GdbError where one of them fails.
+    ``functions`` are the addresses of the C library's memfd_create, mmap and close, which a thread calls, alone. There
+    is room for a name at ``near``. Raises GdbError where one of them fails. The size is set from here: a limit on the
+    size of files (RLIMIT_FSIZE) would end a program that sets it.
     """
-    create, truncate, mmap = functions
+    create, mmap, close = functions
     with Memory() as memory:
         memory.write(near, b"dualdbg\0")
     select_innermost(thread)
@@ -86,14 +89,34 @@ def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "
         descriptor = int(language.evaluate("((int(*)(long,int))%d)(%d,%d)" % (create, near, _MFD_CLOEXEC)))
         if descriptor < 0:
             raise gdb.GdbError("the process may not make shared memory (memfd_create)")
-        if int(language.evaluate("((int(*)(int,long))%d)(%d,%d)" % (truncate, descriptor, size))) != 0:
-            raise gdb.GdbError("there is no room for shared memory")
-        call = "((long(*)(long,long,long,long,long,long))%d)(0,%d,%d,%d,%d,0)"
-        flags = _MAP_SHARED | _MAP_POPULATE
-        found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
-        if found == -1:
-            raise gdb.GdbError("no shared memory could be mapped")
+        try:
+            _set_size(descriptor, size)
+            call = "((long(*)(long,long,long,long,long,long))%d)(0,%d,%d,%d,%d,0)"
+            flags = _MAP_SHARED | _MAP_POPULATE
+            found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
+            if found == -1:
+                raise gdb.GdbError("no shared memory could be mapped")
+        except BaseException:
+            language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))
+            raise
     return [found & WORD, descriptor]
+
+
+def _set_size(descriptor: int, size: int) -> None:
+    """Give a file of the target its size."""
+    soft = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if soft != resource.RLIM_INFINITY and soft < size:
+        raise gdb.GdbError("shared memory is larger than files may be here (ulimit -f)")
+    try:
+        ours = os.open("/proc/%d/fd/%d" % (gdb.selected_inferior().pid, descriptor), os.O_RDWR | os.O_CLOEXEC)
+        try:
+            os.ftruncate(ours, size)
+        finally:
+            os.close(ours)
+    except OSError as error:
+        raise gdb.GdbError(
+            "there is no room for shared memory: %s" % os.strerror(error.errno or 0)
+        ) from error
 
 
 def close_descriptor(close: int, descriptor: int, thread: int) -> None:

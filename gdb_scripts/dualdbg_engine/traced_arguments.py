@@ -9,6 +9,7 @@ from dualdbg_helpers import passed
 
 from . import helpers
 
+_HIDDEN = ("__in_chrg", "__vtt_parm")  # GCC has these names for what it adds to some constructors
 _NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
 _POINTERS = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
 _WORD = 8
@@ -70,6 +71,8 @@ def _by_debug_info(address: int) -> "list[dict[str, Any]]":
     for symbol in block:
         if not symbol.is_argument:
             continue
+        if symbol.name in _HIDDEN:
+            break  # what is passed to such a constructor, and where, is the compiler's own business
         kind = symbol.type.strip_typedefs()
         if kind.code == gdb.TYPE_CODE_FLT and kind.sizeof <= _WORD:
             continue

@@ -25,7 +25,7 @@ from ...trace.memory import TraceMemory
 from ...trace.python_lines import PythonLines
 from ..engines import NativeEngine
 
-_CALLED = ("memfd_create", "ftruncate", "mmap", "close")  # of the C library
+_CALLED = ("memfd_create", "mmap", "close")  # of the C library
 _TID = 0x2D0  # of glibc's struct pthread, nptl/descr.h
 _THREAD = 0x900  # bytes of it that are looked through
 
@@ -97,10 +97,13 @@ class Tracing:
         places = (one for one in self.places if one.memory is memory and one.probe == probe)
         return next((one.arguments for one in places), ())
 
-    def close(self) -> None:
-        """Note what only the engine knows, and give memory back. Nothing is read any more."""
+    def learn_left_out(self) -> None:
+        """Note what only the engine knows: which places did not count all the time."""
         for place in self.places:
             place.left_out = self.native.probes_ever_left_out.get(place.number)
+
+    def close(self) -> None:
+        """Give memory back. Nothing is read any more."""
         for program in self.programs:
             program.memory.close()
 
@@ -113,6 +116,8 @@ class Tracing:
         symbol = library.symbol_at(address - module.bias) if module is not None and library else None
         if symbol is None or symbol.clone is not None or module is None:
             return  # a compiler's clone has other arguments than its name says
+        if symbol.address + module.bias != address:
+            return  # within the function the registers have other values
         known = FUNCTIONS.get(symbol.linkage_name)
         if known is not None and signature is None:
             rows = [
@@ -183,13 +188,13 @@ class Tracing:
         thread = min(threads)
         tid = await self._thread_id_place(thread, threads[thread])
         shared = Shared.for_records(os.cpu_count() or 1) if self.records else Shared()
-        address, descriptor = await self.native.trace_memory(functions[:3], near, shared.size, thread)
+        address, descriptor = await self.native.trace_memory(functions, near, shared.size, thread)
         try:
             memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
         except OSError as error:
             raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
         finally:
-            await self.native.close_descriptor(functions[3], descriptor, thread)
+            await self.native.close_descriptor(functions[-1], descriptor, thread)
         self._is_new = False
         read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
         self.programs.append(Program(memory, tid, read))

@@ -29,6 +29,8 @@ else:
 
 # Numbers of sys.monitoring. The highest is told first: a watchpoint comes before pydevd and what steps listen to.
 _TOOLS = (5, 4, 3)
+# call_trampoline of earlier ones copies a frame's variables, also those of closures, before and after each call.
+_LEAVES_VARIABLES = (3, 11)
 _BREAKPOINT = 111  # CMD_SET_BREAK (pydevd_comm_constants.py)
 _STEPS = (107, 108, 144, 159, 206)  # CMD_STEP_INTO, CMD_STEP_OVER, both for MY_CODE, CMD_STEP_INTO_COROUTINE
 _SUSPENDED = 2  # STATE_SUSPEND
@@ -121,6 +123,10 @@ class Watches:
             frame = frame.f_back
         if frame is None:
             return json.dumps("the frame is not one in which the thread stands")
+        if sys.version_info < _LEAVES_VARIABLES and not self._is_alone():
+            return json.dumps(
+                "several threads run, and before CPython 3.11 a trace function writes variables back that they share"
+            )
         try:
             watch = Watch(number, expression, frame, condition)
         except paths.NeedsCode as reason:
