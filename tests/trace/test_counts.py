@@ -200,3 +200,36 @@ def test_wrong_words_are_refused(words: list[str], why: str) -> None:
     done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert why in done.stderr
+
+
+def test_a_limit_on_the_size_of_files_harms_nothing(calls: Path) -> None:
+    """A program that made such memory itself would be ended by SIGXFSZ."""
+    words = [*TRACE, "--json", "-b", "work", "--native", str(calls), "10"]
+    limited = ["sh", "-c", 'ulimit -S -f 1000; exec "$@"', "sh", *words]
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 7 and "right" in done.stdout, done
+    assert result(done.stdout)["work"]["hits"] is None
+    assert "ulimit -f" in result(done.stdout)["work"]["why"]
+
+
+def test_what_could_not_be_counted_is_not_told_as_not_called(calls: Path) -> None:
+    """Also where that shows late: another breakpoint, another probe is at the place when the program runs."""
+    said = run("--json", "-b", "Py_FinalizeEx", "-b", "getppid", "-c", "import os; os.getppid()")
+    rows = {row["function"]: row for row in json.loads(said.splitlines()[-1])["functions"]}
+    assert rows["getppid"]["hits"] == 1
+    assert rows["Py_FinalizeEx"]["hits"] is None and "another breakpoint" in rows["Py_FinalizeEx"]["why"]
+    said = run("--json", "-b", "work", "-b", "work if number > 5", "--native", calls, "10", status=7)
+    found = json.loads(said.splitlines()[-1])["functions"]
+    assert sorted(((row["hits"], row["why"]) for row in found), key=str) == [
+        (80, None),
+        (None, "another probe is there"),
+    ]
+
+
+def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(tmp_path: Path) -> None:
+    missing = tmp_path / "missing" / "trace.json"
+    for option in ("--perfetto", "--folded"):
+        words = [*TRACE, option, str(missing), "-b", "getppid", "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 2 and f"{missing} cannot be written" in done.stderr
+        assert not (tmp_path / "ran").exists()
