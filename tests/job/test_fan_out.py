@@ -152,6 +152,8 @@ def test_ctrl_c_shows_what_came_so_far(tmp_path: Path) -> None:
         {"event": "rank", "pid": 1, "rank": 1 << 70},
         {**rank_row(1, 5, True), "world_size": 1 << 40},
         {"event": "rank", "pid": 1, "cpu": "1e999", "time": -1},
+        {**rank_row(1, 5, True), "time": 10**400},  # more than a float can be
+        {**rank_row(1, 5, True), "cpu": 10**400},
         {"event": "process", "pid": 1, "parent": 2, "threads": [{"frames": [{"number": 0, "kind": []}]}]},
     ],
 )
