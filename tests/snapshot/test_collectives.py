@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 from dualdbg.snapshot.facts import Collective, Distributed, ProcessGroup
@@ -99,3 +100,18 @@ def test_a_job_that_goes_on_has_no_verdict() -> None:
     (straggler,) = after_second_look(look(5), [*waiting, replace(odd, cpu=1.9)], 1.0)
     assert straggler.kind == "straggler"
     assert "used 0.90 s of CPU time" in straggler.text
+
+
+def test_what_a_file_claims_of_the_world_costs_once_and_not_for_each_group() -> None:
+    names = [str(number) for number in range(300)]
+    groups = tuple(ProcessGroup(name, 0, 1 << 14, "gloo", 5) for name in names)
+    found = Distributed(0, 1 << 14, groups, tuple(reduce(group=name) for name in names))
+    one = replace(member(0), world_size=1 << 14, distributed=found, blocked=True)
+    tracemalloc.start()
+    try:
+        (verdict,) = verdicts([one])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (verdict.kind, len(verdict.ranks)) == ("gone", (1 << 14) - 1)
+    assert peak < 20_000_000, peak  # bytes; a list of ranks for each group is 40 MB, without the numbers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
@@ -35,14 +36,25 @@ class Member:
 
     def group(self, name: str | None) -> ProcessGroup | None:
         """The process group of this name; None where the process is not in it."""
-        return next((group for group in self.distributed.groups if group.name == name), None)
+        return None if name is None else self._groups.get(name)
 
     def call(self, group: str | None) -> Collective | None:
         """The oldest operation of all ranks in a group that has begun and is not done."""
-        calls = [
-            c for c in self.distributed.collectives if c.group == group and c.operation not in POINT_TO_POINT
-        ]
-        return min(calls, key=lambda call: call.sequence or 0, default=None)
+        return self._oldest.get(group)
+
+    @cached_property
+    def _groups(self) -> dict[str, ProcessGroup]:
+        return {group.name: group for group in reversed(self.distributed.groups)}
+
+    @cached_property
+    def _oldest(self) -> dict[str | None, Collective]:
+        found: dict[str | None, Collective] = {}
+        for call in self.distributed.collectives:
+            if call.operation not in POINT_TO_POINT:
+                there = found.setdefault(call.group, call)
+                if (call.sequence or 0) < (there.sequence or 0):
+                    found[call.group] = call
+        return found
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,7 @@ class _Waiting:
     call: Collective
     callers: list[Member]
     absent: list[Member] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
+    gone: frozenset[int] = frozenset()
 
 
 def verdicts(members: Sequence[Member]) -> list[Verdict]:
@@ -87,7 +99,7 @@ def verdicts(members: Sequence[Member]) -> list[Verdict]:
         one.pid for wait in waiting for one in wait.absent if not edges.get(one.pid) and one.pid not in told
     )
     found += [_absent(by_pid[pid], waiting) for pid in roots]
-    gone = sorted({rank for wait in waiting for rank in wait.gone})
+    gone = sorted(frozenset().union(*{wait.gone for wait in waiting}))  # most of them are the same set
     if gone:
         found.append(_gone(gone, [wait for wait in waiting if wait.gone], members))
     return found
@@ -186,6 +198,7 @@ def _difference(one: Collective, other: Collective) -> str:
 
 
 def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
+    gone = _without_process(members)
     for group in _groups(members):
         by_call: dict[tuple[str, int | None], _Waiting] = {}
         for member in members:
@@ -196,7 +209,7 @@ def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
         for wait in by_call.values():
             callers = {member.pid for member in wait.callers}
             wait.absent = [one for one in members if one.pid not in callers and _has_not_come(one, wait.call)]
-            wait.gone = _without_process(wait, members)
+            wait.gone = gone if _is_of_all(wait, members) else frozenset()
             if wait.absent or wait.gone:
                 yield wait
 
@@ -222,14 +235,23 @@ def _calls(member: Member, operation: str | None, group: str | None = None) -> b
     )
 
 
-def _without_process(wait: _Waiting, members: Sequence[Member]) -> list[int]:
-    """The ranks of the world that should be in the operation and that none of the processes has."""
+def _without_process(members: Sequence[Member]) -> frozenset[int]:
+    """The ranks of the world that none of the processes has. The world may be as large as a file claims it to be."""
     there = {member.rank for member in members}
-    group = wait.callers[0].group(wait.call.group) if wait.call.group is not None else None
-    world = max((member.world_size or 0 for member in members), default=0)
-    if wait.call.group is not None and (group is None or group.size != world):
-        return []  # the ranks of a smaller group are not known by their numbers in the world
-    return [] if None in there else [rank for rank in range(world) if rank not in there]
+    return frozenset() if None in there else frozenset(range(_world(members))).difference(there)
+
+
+def _is_of_all(wait: _Waiting, members: Sequence[Member]) -> bool:
+    """Whether all ranks of the world should be in the operation. Those of a smaller group are not known by their
+    numbers in the world."""
+    if wait.call.group is None:
+        return True
+    group = wait.callers[0].group(wait.call.group)
+    return group is not None and group.size == _world(members)
+
+
+def _world(members: Sequence[Member]) -> int:
+    return max((member.world_size or 0 for member in members), default=0)
 
 
 def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
@@ -241,7 +263,7 @@ def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
                 continue
             other = by_rank.get(call.peer)
             if other is None:
-                yield _Waiting(call, [member], gone=[call.peer])
+                yield _Waiting(call, [member], gone=frozenset([call.peer]))
             elif not any(
                 answer.operation != call.operation
                 and answer.operation in POINT_TO_POINT
@@ -333,7 +355,7 @@ def _callers_line(wait: _Waiting) -> str:
 
 
 def _gone(ranks: Sequence[int], waits: Sequence[_Waiting], members: Sequence[Member]) -> Verdict:
-    world = max((member.world_size or 0 for member in members), default=0)
+    world = _world(members)
     several = len(ranks) > 1
     lines = [
         f"rank{'s' if several else ''} {ranges(list(ranks))} of {world} {'are' if several else 'is'} not among the "
