@@ -28,6 +28,7 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
         "interrupted": report.interrupted,
         "looks": judgement.looks.value,
         "ambiguous": judgement.is_ambiguous,
+        "unknown": ranges(sorted(judgement.others)),
     }
     return [
         head,

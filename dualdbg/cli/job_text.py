@@ -54,6 +54,10 @@ def remarks(report: JobReport) -> list[str]:
         lines.append(f"{'on no node that answered' if report.via else 'in no file'}: {_ranks(job.missing)}")
     if job.twice:
         lines.append(f"of several processes: {_ranks(ranges(sorted(job.twice)))}; {_several_jobs(report)}")
+    if judgement.others:
+        why = "no answer to the second look" if report.via else "a file made without --diagnose"
+        ranks = _ranks(ranges(sorted(judgement.others)))
+        lines.append(f"others wait, but what {ranks} did then was not read: {why}")
     if judgement.is_ambiguous:
         lines.append("who holds the job up is not told: several processes claim the same rank")
     return lines

@@ -199,7 +199,7 @@ def test_where_ranks_wait_all_are_asked_twice(tmp_path: Path) -> None:
     result = asked(commands, tmp_path)
     (verdict,) = result.judgement.verdicts
     assert (verdict.kind, verdict.ranks) == ("straggler", (2,))
-    assert "1 s before it was in load" in verdict.text
+    assert "2 s before it was in load" in verdict.text
     assert functions(result.job) == {"step": {0, 1, 3}, "save": {2}}
 
 
@@ -215,9 +215,7 @@ def test_a_node_that_fails_at_the_second_look_is_shown_as_it_was(tmp_path: Path)
     commands = {f"node{each}": waiting(tmp_path, each) for each in (0, 1, 3)} | {"node2": gone}
     result = asked(commands, tmp_path)
     assert functions(result.job) == {"step": {0, 1, 3}, "load": {2}}
-    (verdict,) = result.judgement.verdicts
-    assert (verdict.kind, verdict.ranks) == ("gone", (2,))
-    assert verdict.text.endswith("one node has not answered: that is where to look first")
+    assert result.judgement.verdicts == () and result.judgement.others == {2}  # it was there: it is not gone
     assert [answer.node for answer in result.answers if answer.trouble] == ["node2"]
 
 

@@ -94,6 +94,14 @@ def test_the_text_names_what_is_missing_and_what_to_type() -> None:
     assert text.isprintable() or all(part.isprintable() for part in text.split("\n"))
 
 
+def test_a_rank_of_which_nothing_is_known_is_told() -> None:
+    known = members(*[each for each in hang() if each["rank"] != 2])
+    known.root.ranks = {0, 1, 2, 3}
+    text = job_text(JobReport(known, judge(known)), Style(False), 40)
+    assert "others wait, but what rank 2 did then was not read: a file made without --diagnose" in text
+    assert "ended" not in text
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -81,10 +81,13 @@ class _Waiting:
     gone: frozenset[int] = frozenset()
 
 
-def verdicts(members: Sequence[Member]) -> list[Verdict]:
-    """What is seen in the processes of one job, the gravest first. Empty for a job in which nobody waits."""
+def verdicts(members: Sequence[Member], others: Collection[int] = ()) -> list[Verdict]:
+    """What is seen in the processes of one job, the gravest first. Empty for a job in which nobody waits.
+
+    ``others`` are ranks that have a process, of which is not known what it does: nothing is told of them.
+    """
     mismatches = [verdict for group in _groups(members) for verdict in _mismatches(group, members)]
-    waiting = [*_waiting_groups(members), *_waiting_pairs(members)]
+    waiting = [*_waiting_groups(members, others), *_waiting_pairs(members, others)]
     edges: dict[int, set[int]] = {}
     for wait in waiting:
         for caller in wait.callers:
@@ -105,12 +108,20 @@ def verdicts(members: Sequence[Member]) -> list[Verdict]:
     return found
 
 
-def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds: float) -> list[Verdict]:
-    """The verdicts that were so at both looks, ``seconds`` apart: a job that goes on has none. It tells stragglers."""
+def after_second_look(
+    first: Sequence[Member],
+    second: Sequence[Member],
+    seconds: Mapping[int, float],
+    others: Collection[int] = (),
+) -> list[Verdict]:
+    """The verdicts that were so at both looks: a job that goes on has none. It tells stragglers.
+
+    ``seconds`` lie between both looks at a process, by its number. ``others``: see :func:`verdicts`.
+    """
     before = {member.pid: member for member in first}
     now = {member.pid: member for member in second}
     found = []
-    for verdict in verdicts(second):
+    for verdict in verdicts(second, others):
         blamed = [
             now[pid] for pid in verdict.pids if verdict.kind == "absent" and now[pid].rank in verdict.ranks
         ][:1]
@@ -119,10 +130,13 @@ def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds
             continue
         if not blamed:
             found.append(verdict)
-        elif blamed[0].pid in before and (line := _motion(before[blamed[0].pid], blamed[0], seconds)):
+        elif (was := before.get(blamed[0].pid)) is None:
+            found.append(replace(verdict, text=f"{verdict.text}\nit was not there at the first look"))
+        elif line := _motion(was, blamed[0], seconds[was.pid]):
             found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
         else:
-            found.append(replace(verdict, text=f"{verdict.text}\nit has not moved in {seconds:g} s"))
+            line = f"it has not moved in {seconds[was.pid]:g} s"
+            found.append(replace(verdict, text=f"{verdict.text}\n{line}"))
     return found
 
 
@@ -197,8 +211,8 @@ def _difference(one: Collective, other: Collective) -> str:
     return f"{one.operation} of {one.bytes} bytes instead of {other.bytes}"
 
 
-def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
-    gone = _without_process(members)
+def _waiting_groups(members: Sequence[Member], others: Collection[int]) -> Iterator[_Waiting]:
+    gone = _without_process(members).difference(others)
     for group in _groups(members):
         by_call: dict[tuple[str, int | None], _Waiting] = {}
         for member in members:
@@ -254,7 +268,7 @@ def _world(members: Sequence[Member]) -> int:
     return max((member.world_size or 0 for member in members), default=0)
 
 
-def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
+def _waiting_pairs(members: Sequence[Member], others: Collection[int]) -> Iterator[_Waiting]:
     """A send without its recv, or a recv without its send."""
     by_rank = {member.rank: member for member in members if member.rank is not None}
     for member in members:
@@ -262,6 +276,8 @@ def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
             if call.operation not in POINT_TO_POINT or call.peer is None:
                 continue
             other = by_rank.get(call.peer)
+            if other is None and call.peer in others:
+                continue
             if other is None:
                 yield _Waiting(call, [member], gone=frozenset([call.peer]))
             elif not any(
