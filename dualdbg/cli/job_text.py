@@ -55,9 +55,11 @@ def remarks(report: JobReport) -> list[str]:
     if job.twice:
         lines.append(f"of several processes: {_ranks(ranges(sorted(job.twice)))}; {_several_jobs(report)}")
     if judgement.others:
-        why = "no answer to the second look" if report.via else "a file made without --diagnose"
+        how = (
+            "" if report.via else ": dualdbg stacks --diagnose reads it"
+        )  # of nodes the reason is told as a failure
         ranks = _ranks(ranges(sorted(judgement.others)))
-        lines.append(f"others wait, but what {ranks} did then was not read: {why}")
+        lines.append(f"others wait, but what {ranks} did then was not read{how}")
     if judgement.is_ambiguous:
         lines.append("who holds the job up is not told: several processes claim the same rank")
     return lines

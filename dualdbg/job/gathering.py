@@ -59,15 +59,14 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     for source in sources:
         job.files += 1
         here: dict[int, RecordedProcess] = {}  # of this file: with a rank
-        has_members = False
+        members: list[RecordedRank] = []
         try:
             for found in recorded(source, known, all_threads):
                 if isinstance(found, RecordedRank):
-                    has_members = True
-                    job.members.append((source.name, found))
+                    members.append(found)
                 elif isinstance(found, Remark):
                     # Of one machine alone the verdict is another one: it is found anew over all of them.
-                    if found.kind != _OF_JOBS or not has_members:
+                    if found.kind != _OF_JOBS or not members:
                         _note(job, source.name, found)
                 elif found.rank is None:
                     unlabelled.append(found)
@@ -75,7 +74,8 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                     here[found.pid] = found
         except BadRecord as error:
             job.failures.append(error.message)
-        _add(job, here, having)
+        left_out = _add(job, here, having)
+        job.members += [(source.name, one) for one in members if one.now.pid not in left_out]
     if job.ranks:
         job.others += len(unlabelled)
     else:
@@ -87,8 +87,8 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     return job
 
 
-def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> None:
-    """The ranks of one file. What else has a rank has it by the environment that it was given."""
+def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> set[int]:
+    """The ranks of one file. What else has a rank has it by the environment that it was given: their process ids."""
     ranks = those_that_are_ranks(
         [OfRank(one.pid, one.parent, one.rank, one.is_python) for one in here.values()]
     )
@@ -98,6 +98,7 @@ def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack,
             if one.rank in job.ranks:
                 job.twice.add(one.rank)
             _take(job, one.rank, one, having)
+    return here.keys() - ranks
 
 
 def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:

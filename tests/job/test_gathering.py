@@ -17,7 +17,10 @@ import pytest
 from dualdbg.job.gathering import Job
 from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source
+from dualdbg.job.verdict import judge
 from dualdbg.snapshot.linux.procfs import read_rank
+
+from .test_verdict import row as rank_row
 
 WORKER = """\
 import sys, time
@@ -100,6 +103,23 @@ def test_a_script_that_starts_the_rank_is_not_the_rank(tmp_path: Path) -> None:
     loader = {**process(9, 0, "loader", parent=8), "python": "3.11.2"}
     job = gather([written(tmp_path, "a", loader, wrapper, tool, python)])
     assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
+
+
+def test_a_launcher_that_was_given_a_rank_is_no_rank(tmp_path: Path) -> None:
+    python = {"python": "3.11.2"}
+    rows = [
+        process(5, 0, "sh"),
+        process(6, 0, "agent", parent=5) | python,
+        process(7, 0, "main", parent=6) | python,
+        process(8, 1, "main", parent=6) | python,
+        process(9, 1, "loader", parent=8) | python,
+        rank_row(0, 5, False, pid=6),
+        rank_row(0, 5, True, pid=7),
+        rank_row(1, 5, True, pid=8),
+    ]
+    job = gather([written(tmp_path, "a", *rows)])
+    assert functions(job) == {"main": {0, 1}} and (job.others, job.twice) == (3, set())
+    assert [row.now.pid for _, row in job.members] == [7, 8] and not judge(job).is_ambiguous
 
 
 def test_the_same_rank_from_two_files_is_told(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_a_rank_of_which_nothing_is_known_is_told() -> None:
     known = members(*[each for each in hang() if each["rank"] != 2])
     known.root.ranks = {0, 1, 2, 3}
     text = job_text(JobReport(known, judge(known)), Style(False), 40)
-    assert "others wait, but what rank 2 did then was not read: a file made without --diagnose" in text
+    assert "others wait, but what rank 2 did then was not read: dualdbg stacks --diagnose reads it" in text
     assert "ended" not in text
 
 
