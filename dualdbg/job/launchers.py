@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..environment import own_module
 from ..errors import DualdbgError, UsageError
@@ -115,14 +116,17 @@ def _of_slurm(address: str) -> tuple[str, ...]:
 
 
 def _ray(address: str) -> Nodes:
-    if importlib.util.find_spec("ray") is None:
+    ray = importlib.util.find_spec("ray")
+    if ray is None:
         raise UsageError(
             f"Ray is not installed in the Python of dualdbg, {sys.executable}",
             "install dualdbg where the job runs, and run it from there: pip install dualdbg",
         )
     if address.startswith("-"):
         raise UsageError(f"{address!r} is no address of a Ray cluster", "--via ray:auto, or ray:HOST:6379")
-    helper = own_module("dualdbg.job.ray_node")
+    # It may be in PYTHONPATH, which the helper does not heed.
+    folders = [str(Path(each).parent) for each in ray.submodule_search_locations or ()]
+    helper = own_module("dualdbg.job.ray_node", folders)
     text = ask([*helper, "list", address], "ray status")
     prefixes, left_out = {}, {}
     try:
@@ -144,7 +148,7 @@ def having(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _kubernetes(address: str) -> Nodes:
-    selector, *options = shlex.split(address)
+    selector, *options = words_in(address, "--via k8s:", "--via 'k8s:app=train -n ml'")
     text = ask(
         ["kubectl", "get", "pods", "-o", "json", *options, "-l", selector], f"kubectl get pods -l {selector}"
     )
@@ -213,6 +217,17 @@ def _names(found: Sequence[str]) -> list[str]:
     if len(found) > _MOST_NODES:
         raise UsageError(f"more than {_MOST_NODES} nodes", "name fewer")
     return list(found)
+
+
+def words_in(text: str, option: str, example: str) -> list[str]:
+    """The words of what was typed, as a shell would split it: at least one. Raises UsageError."""
+    try:
+        found = shlex.split(text)
+    except ValueError as error:  # a quotation mark without the other one
+        raise UsageError(f"{option} {text}: {str(error).lower()}", f"for example {example}") from error
+    if not found:
+        raise UsageError(f"{option}: there is no word in {text!r}", f"for example {example}")
+    return found
 
 
 def ask(command: Sequence[str], hint: str) -> str:

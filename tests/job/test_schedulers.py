@@ -227,6 +227,23 @@ def test_a_launcher_that_is_missing_is_named(tmp_path: Path) -> None:
     assert done.returncode == 3 and "squeue is not installed here" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("raise ImportError('no\\nmodule')", "Ray cannot be imported: no module"),
+        ("def init(**_): raise RuntimeError('Version mismatch:\\n 2.60')", "Version mismatch: 2.60"),
+    ],
+)
+def test_a_ray_on_pythonpath_that_fails_is_told_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "__init__.py").write_text(text + "\n")
+    (tmp_path / "ray" / "exceptions.py").write_text("class RayError(Exception): pass\n")
+    done = job({"PYTHONPATH": f"{tmp_path}:{ROOT}"}, "--via", "ray:auto")
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 3 and first.endswith(f"(exit status 254): {told}"), done
+    assert [line.strip() for line in rest] == ["ray status"]
+
+
 RAY_JOB = """\
 import sys, time
 import ray

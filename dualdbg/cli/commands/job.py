@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -129,9 +128,10 @@ def _asked(options: Namespace) -> JobReport:
     from ...session_folders import temporary
 
     launcher, address = launchers.find(options.via)
-    words = shlex.split(options.dualdbg) if options.dualdbg else ["dualdbg"]
-    if launcher is launchers.LOCAL and not options.dualdbg:
-        words = own_module("dualdbg")
+    if options.dualdbg is not None:
+        words = launchers.words_in(options.dualdbg, "--dualdbg", "--dualdbg 'python -m dualdbg'")
+    else:
+        words = own_module("dualdbg") if launcher is launchers.LOCAL else ["dualdbg"]
     limit = patient(options.timeout)
     targets = asking.targets(launcher, address, options.words, options.having)
     question = asking.Question(launcher, launcher.nodes(address), tuple(words), targets)
