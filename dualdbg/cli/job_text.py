@@ -37,10 +37,9 @@ def job_text(report: JobReport, style: Style, lines: int | None) -> str:
 
 def heading(report: JobReport) -> str:
     """``16 ranks on 2 nodes``."""
-    count = report.nodes - sum(len(row.nodes) for row in report.missing) if report.via else report.job.files
+    count, total = report.answered
     what, where = ("node", "on") if report.via else ("file", "in")
-    of = f" of {report.nodes}" if report.missing else ""
-    total = report.nodes if report.missing else count
+    of = f" of {total}" if count != total else ""
     return f"{_count(len(report.job.ranks), 'rank')} {where} {count}{of} {what}{'s' if total != 1 else ''}"
 
 

@@ -19,6 +19,7 @@ _MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody r
 class Job:
     """All ranks that were read.
 
+    ``files`` were named, ``unread`` are those of them of which nothing could be read.
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
     are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
@@ -27,6 +28,7 @@ class Job:
 
     root: Node = field(default_factory=Node)
     files: int = 0
+    unread: int = 0
     is_numbered: bool = False
     others: int = 0
     twice: set[int] = field(default_factory=set)
@@ -60,8 +62,10 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
         job.files += 1
         here: dict[int, RecordedProcess] = {}  # of this file: with a rank
         members: list[RecordedRank] = []
+        is_begun = False
         try:
             for found in recorded(source, known, all_threads):
+                is_begun = True
                 if isinstance(found, RecordedRank):
                     members.append(found)
                 elif isinstance(found, Remark):
@@ -74,6 +78,7 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                     here[found.pid] = found
         except BadRecord as error:
             job.failures.append(error.message)
+            job.unread += not is_begun
         left_out = _add(job, here, having)
         job.members += [(source.name, one) for one in members if one.now.pid not in left_out]
     if job.ranks:

@@ -14,9 +14,12 @@ from typing import Any
 
 import pytest
 
+from dualdbg.cli.job_json import job_to_json
+from dualdbg.cli.job_text import heading
 from dualdbg.job.gathering import Job
 from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source
+from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
 from dualdbg.snapshot.linux.procfs import read_rank
 
@@ -148,6 +151,10 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     assert [one for one in job.failures if "good: process 12: it is traced already" in one]
     assert [one for one in job.failures if str(bad) in one and "line 2" in one]
     assert [one for one in job.failures if str(tmp_path / "nothing") in one] and len(job.failures) == 3
+    assert (job.files, job.unread) == (3, 1)
+    report = JobReport(job, judge(job))
+    assert heading(report) == "2 ranks in 2 of 3 files"
+    assert (job_to_json(report)[0]["answered"], job_to_json(report)[0]["sources"]) == (2, 3)
     assert job.findings == [(str(good), "two threads wait")]
 
 

@@ -78,6 +78,10 @@ def test_on_this_machine(tmp_path: Path) -> None:
         (["--via", "local", "--having", "A=1 2", "train.py"], "train.py, and --having 'A=1 2'"),
         (["--via", "local", "--timeout", "0"], "--help"),
         (["--via", "local", "--window", "0"], "--help"),
+        (
+            ["--via", "telepathy:a", "--html", "/no-such-folder/job.html"],
+            "/no-such-folder/job.html cannot be written",
+        ),
         ([], "dualdbg job merge FILE"),
         (["merge"], "dualdbg stacks --tree PID --json"),
     ],

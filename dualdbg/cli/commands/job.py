@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ def main(words: list[str]) -> int:
             "job: merge FILE..., or --via LAUNCHER, is missing",
             "dualdbg job --via local PID, dualdbg job merge FILE..., or --help",
         )
+    if options.html is not None:
+        _try_to_open(Path(options.html))  # before nodes are asked: that may take minutes
     return _show(options, _merged(options) if options.via is None else _asked(options))
 
 
@@ -204,9 +207,24 @@ def _show(options: Namespace, report: JobReport) -> int:
     return _TROUBLE_STATUS
 
 
+def _try_to_open(path: Path) -> None:
+    """Raises UsageError where the file cannot be written. What is in it stays, and a new one is not left behind."""
+    is_new = not path.exists()
+    with _writing(path):
+        path.open("a").close()
+        if is_new:
+            path.unlink()
+
+
 def _write(path: Path, text: str) -> None:
-    try:
+    with _writing(path):
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {os.strerror(error.errno or 0)}", "--html FILE"
