@@ -100,19 +100,32 @@ def _mpi(address: str) -> Nodes:
 
 
 def _slurm(address: str) -> Nodes:
-    if not _JOB.fullmatch(address):
-        raise UsageError(f"{address!r} is no number of a job of Slurm", "squeue --me lists your jobs")
     hint = f"squeue -j {address}"
+    number = _number_in_slurm(address)
     listed = ask(["squeue", "--noheader", "--jobs", address, "--format", "%N"], hint).split()
     if not listed:
         raise DualdbgError(f"job {address} of Slurm has no nodes: it does not run now", hint)
     expanded = ask(["scontrol", "show", "hostnames", ",".join(listed)], hint).split()
-    srun = ("srun", "--overlap", f"--jobid={address}", "--nodes=1", "--ntasks=1", "--quiet")
+    srun = ("srun", "--overlap", f"--jobid={number}", "--nodes=1", "--ntasks=1", "--quiet")
     return Nodes({node: (*srun, f"--nodelist={node}") for node in _names(expanded)})
 
 
 def _of_slurm(address: str) -> tuple[str, ...]:
-    return having([f"SLURM_JOB_ID={re.split('[_.+]', address)[0]}"])
+    return having([f"SLURM_JOB_ID={re.split('[.+]', _number_in_slurm(address))[0]}"])
+
+
+def _number_in_slurm(address: str) -> str:
+    """The number by which srun and the environment of the ranks know the job: a task of an array, 36_1, has one of
+    its own."""
+    if not _JOB.fullmatch(address):
+        raise UsageError(f"{address!r} is no number of a job of Slurm", "squeue --me lists your jobs")
+    if "_" not in address:
+        return address
+    hint = f"squeue -j {address}"
+    found = ask(["squeue", "--noheader", "--jobs", address, "--format", "%A"], hint).split()
+    if len(found) != 1 or not _JOB.fullmatch(found[0]):
+        raise DualdbgError(f"task {address} of Slurm does not run now", hint)
+    return found[0]
 
 
 def _ray(address: str) -> Nodes:

@@ -105,6 +105,33 @@ def test_a_node_that_hangs_does_not_hold_up_the_rest(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("last", "grace"), [("exit", PATIENT), ("trap '' TERM; while :; do sleep 1; done", 0.1)]
+)
+def test_what_is_ended_may_tidy_up_but_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, grace: float
+) -> None:
+    """As mpirun, which leaves its folder behind when it is killed."""
+    monkeypatch.setattr("dualdbg.job.fan_out._GRACE", grace)
+    left, pid_file = tmp_path / "left", tmp_path / "pid"
+    tidy = f"trap 'rm -f {left}; {last}' TERM; echo $$ > {pid_file}; touch {left}; sleep 1000 & wait"
+    there: list[Answer] = []
+
+    def interrupt() -> None:
+        wait_until(left.exists, what="it runs")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    interrupted = not fan_out({"node": ["sh", "-c", tidy]}, Asking(PATIENT, 2, tmp_path), there.append)
+    thread.join()
+    late = fan_out({"node": ["sh", "-c", tidy]}, Asking(0.5, 2, tmp_path), there.append)
+    assert interrupted and late
+    assert [answer.trouble for answer in there] == [Trouble.INTERRUPTED, Trouble.TIMEOUT]
+    assert not Path(f"/proc/{int(pid_file.read_text())}").exists()
+    assert last != "exit" or not left.exists()
+
+
 def test_ctrl_c_shows_what_came_so_far(tmp_path: Path) -> None:
     there: list[Answer] = []
     commands = {
