@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import site
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 # What an interpreter, or a script that wraps one, may need to start. Everything else stays out: variables that run
@@ -50,9 +50,10 @@ def for_gdb(environ: Mapping[str, str]) -> dict[str, str]:
     return {**for_imports(environ), "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1"}
 
 
-def own_module(name: str) -> list[str]:
-    """The command that runs a module of dualdbg, ``dualdbg.…``; its arguments follow."""
-    folders = [str(Path(__file__).parents[1])]
+def own_module(name: str, also: Sequence[str] = ()) -> list[str]:
+    """The command that runs a module of dualdbg, ``dualdbg.…``; its arguments follow. ``also``: folders of packages
+    that this interpreter has found and that one would not."""
+    folders = [str(Path(__file__).parents[1]), *also]
     if site.ENABLE_USER_SITE:  # -I leaves it out, and dualdbg may be installed there
         folders.append(site.getusersitepackages())
     return [sys.executable, "-I", "-c", _RUN, os.pathsep.join(folders), name]

@@ -13,7 +13,7 @@ from ..snapshot.report.fold import ranges
 def job_to_json(report: JobReport) -> list[dict[str, Any]]:
     """One object a line; fields and events may be added, never renamed."""
     job, judgement = report.job, report.judgement
-    unheard = sum(len(row.nodes) for row in report.missing)
+    answered, asked = report.answered
     head = {
         "event": "job",
         "via": report.via,
@@ -23,11 +23,12 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
         "twice": ranges(sorted(job.twice)),
         "numbered": job.is_numbered,
         "others": job.others,
-        "sources": report.nodes if report.via is not None else job.files,
-        "answered": report.nodes - unheard if report.via is not None else job.files,
+        "sources": asked,
+        "answered": answered,
         "interrupted": report.interrupted,
         "looks": judgement.looks.value,
         "ambiguous": judgement.is_ambiguous,
+        "unknown": ranges(sorted(judgement.others)),
     }
     return [
         head,

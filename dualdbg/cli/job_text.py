@@ -37,10 +37,9 @@ def job_text(report: JobReport, style: Style, lines: int | None) -> str:
 
 def heading(report: JobReport) -> str:
     """``16 ranks on 2 nodes``."""
-    count = report.nodes - sum(len(row.nodes) for row in report.missing) if report.via else report.job.files
+    count, total = report.answered
     what, where = ("node", "on") if report.via else ("file", "in")
-    of = f" of {report.nodes}" if report.missing else ""
-    total = report.nodes if report.missing else count
+    of = f" of {total}" if count != total else ""
     return f"{_count(len(report.job.ranks), 'rank')} {where} {count}{of} {what}{'s' if total != 1 else ''}"
 
 
@@ -54,6 +53,12 @@ def remarks(report: JobReport) -> list[str]:
         lines.append(f"{'on no node that answered' if report.via else 'in no file'}: {_ranks(job.missing)}")
     if job.twice:
         lines.append(f"of several processes: {_ranks(ranges(sorted(job.twice)))}; {_several_jobs(report)}")
+    if judgement.others:
+        how = (
+            "" if report.via else ": dualdbg stacks --diagnose reads it"
+        )  # of nodes the reason is told as a failure
+        ranks = _ranks(ranges(sorted(judgement.others)))
+        lines.append(f"others wait, but what {ranks} did then was not read{how}")
     if judgement.is_ambiguous:
         lines.append("who holds the job up is not told: several processes claim the same rank")
     return lines

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
+from ..errors import UsageError
 from . import launchers
 from .answers import Answer, Trouble
 from .fan_out import Asking, Heard, fan_out
@@ -141,7 +143,13 @@ def _unheard(answers: Iterable[Answer]) -> int:
 
 
 def targets(launcher: Launcher, address: str, words: Sequence[str], having: Sequence[str]) -> tuple[str, ...]:
-    """The words for ``dualdbg stacks`` that name the processes of the job on a node."""
+    """The words for ``dualdbg stacks`` that name the processes of the job on a node. Raises UsageError."""
+    if words and having:
+        typed = shlex.join(part for each in having for part in ("--having", each))
+        raise UsageError(
+            f"TARGET and --having both name the ranks: {shlex.join([*words])}, and {typed}",
+            "leave one of them out",
+        )
     if words and launcher is LOCAL:
         return tuple(part for word in words for part in (("--tree", word) if word.isdigit() else (word,)))
     if words:

@@ -25,6 +25,9 @@ MOST_SENT = 64 << 20  # bytes of one node, packed
 _MOST_STDERR = 2000  # bytes, the last ones
 _PR_SET_PDEATHSIG = 1
 _SIGNALLED = 128
+_GRACE = (
+    3.0  # seconds, to tidy up: mpirun, which has a folder in $TMPDIR, gives what it has started 1 s to end
+)
 
 Heard = Callable[[Answer], None]
 
@@ -63,15 +66,24 @@ def fan_out(commands: Mapping[str, Sequence[str]], asking: Asking, heard: Heard)
                 ready = {key.fd for key, _ in selector.select(max(0.0, patience))}
                 if interrupted in ready:
                     return False
-                for pidfd in [*running]:
-                    is_late = running[pidfd].deadline <= time.monotonic()
-                    if pidfd in ready or is_late:
+                for pidfd, command in [*running.items()]:
+                    if pidfd in ready or command.is_over():
                         selector.unregister(pidfd)
-                        heard(running.pop(pidfd).end(None if pidfd in ready else Trouble.TIMEOUT))
+                        heard(running.pop(pidfd).end())
             return True
         finally:
+            selector.unregister(interrupted)
             for command in running.values():
-                heard(command.end(Trouble.INTERRUPTED))
+                command.ask_to_end(Trouble.INTERRUPTED)
+            while (
+                running
+                and (patience := max(each.deadline for each in running.values()) - time.monotonic()) > 0
+            ):
+                for key, _ in selector.select(patience):
+                    selector.unregister(key.fd)
+                    heard(running.pop(key.fd).end())
+            for command in running.values():
+                heard(command.end())
             for node, _, _ in waiting:
                 heard(Answer(node, trouble=Trouble.INTERRUPTED))
 
@@ -105,6 +117,7 @@ class _Command:
 
     def __init__(self, node: str, words: Sequence[str], path: Path, deadline: float) -> None:
         self.deadline = deadline
+        self._trouble: Trouble | None = None
         self._node, self._path, self._errors = node, path, path.with_suffix(".stderr")
         try:
             with path.open("wb") as out, self._errors.open("wb") as errors:
@@ -121,11 +134,30 @@ class _Command:
             raise _NotStarted(Answer(node, trouble=Trouble.NOT_STARTED, detail=detail)) from error
         self.pidfd = os.pidfd_open(self._process.pid)
 
-    def end(self, trouble: Trouble | None) -> Answer:
+    def is_over(self) -> bool:
+        """Whether its time is over. Where that is first seen it is asked to end, and has a moment more."""
+        if self.deadline > time.monotonic():
+            return False
+        if self._trouble is not None:
+            return True
+        self.ask_to_end(Trouble.TIMEOUT)
+        return False
+
+    def ask_to_end(self, trouble: Trouble) -> None:
+        """Asks all that it has started, for this reason; where it was asked before, that one stays."""
+        if self._trouble is None:
+            self._trouble, self.deadline = trouble, time.monotonic() + _GRACE
+            self._signal(signal.SIGTERM)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)  # before wait(): its number is not free until then
+
+    def end(self) -> Answer:
         """The answer of the node; what still runs of the command is killed."""
         os.close(self.pidfd)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # before wait(): its number is not free until then
+        self._signal(signal.SIGKILL)
+        trouble = self._trouble
         status = self._process.wait()
         status = status if status >= 0 else _SIGNALLED - status
         if trouble is None and self._path.stat().st_size >= MOST_SENT:

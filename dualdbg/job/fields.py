@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,11 +30,11 @@ def number(row: Mapping[str, Any], name: str) -> int | None:
 
 
 def seconds(row: Mapping[str, Any], name: str) -> float | None:
-    """A time, not infinite and none that is below 0. Raises ValueError for another one."""
+    """A time, none that is below 0 or needs more than 64 bits. Raises ValueError for another one."""
     value = row.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < _LARGEST:
         raise ValueError(f"{name} is no time in seconds")
     return float(value)
 

@@ -19,6 +19,7 @@ _MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody r
 class Job:
     """All ranks that were read.
 
+    ``files`` were named, ``unread`` are those of them of which nothing could be read.
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
     are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
@@ -27,6 +28,7 @@ class Job:
 
     root: Node = field(default_factory=Node)
     files: int = 0
+    unread: int = 0
     is_numbered: bool = False
     others: int = 0
     twice: set[int] = field(default_factory=set)
@@ -59,15 +61,16 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     for source in sources:
         job.files += 1
         here: dict[int, RecordedProcess] = {}  # of this file: with a rank
-        has_members = False
+        members: list[RecordedRank] = []
+        is_begun = False
         try:
             for found in recorded(source, known, all_threads):
+                is_begun = True
                 if isinstance(found, RecordedRank):
-                    has_members = True
-                    job.members.append((source.name, found))
+                    members.append(found)
                 elif isinstance(found, Remark):
                     # Of one machine alone the verdict is another one: it is found anew over all of them.
-                    if found.kind != _OF_JOBS or not has_members:
+                    if found.kind != _OF_JOBS or not members:
                         _note(job, source.name, found)
                 elif found.rank is None:
                     unlabelled.append(found)
@@ -75,7 +78,9 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                     here[found.pid] = found
         except BadRecord as error:
             job.failures.append(error.message)
-        _add(job, here, having)
+            job.unread += not is_begun
+        left_out = _add(job, here, having)
+        job.members += [(source.name, one) for one in members if one.now.pid not in left_out]
     if job.ranks:
         job.others += len(unlabelled)
     else:
@@ -87,8 +92,8 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     return job
 
 
-def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> None:
-    """The ranks of one file. What else has a rank has it by the environment that it was given."""
+def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> set[int]:
+    """The ranks of one file. What else has a rank has it by the environment that it was given: their process ids."""
     ranks = those_that_are_ranks(
         [OfRank(one.pid, one.parent, one.rank, one.is_python) for one in here.values()]
     )
@@ -98,6 +103,7 @@ def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack,
             if one.rank in job.ranks:
                 job.twice.add(one.rank)
             _take(job, one.rank, one, having)
+    return here.keys() - ranks
 
 
 def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..environment import own_module
 from ..errors import DualdbgError, UsageError
@@ -99,30 +100,46 @@ def _mpi(address: str) -> Nodes:
 
 
 def _slurm(address: str) -> Nodes:
-    if not _JOB.fullmatch(address):
-        raise UsageError(f"{address!r} is no number of a job of Slurm", "squeue --me lists your jobs")
     hint = f"squeue -j {address}"
+    number = _number_in_slurm(address)
     listed = ask(["squeue", "--noheader", "--jobs", address, "--format", "%N"], hint).split()
     if not listed:
         raise DualdbgError(f"job {address} of Slurm has no nodes: it does not run now", hint)
     expanded = ask(["scontrol", "show", "hostnames", ",".join(listed)], hint).split()
-    srun = ("srun", "--overlap", f"--jobid={address}", "--nodes=1", "--ntasks=1", "--quiet")
+    srun = ("srun", "--overlap", f"--jobid={number}", "--nodes=1", "--ntasks=1", "--quiet")
     return Nodes({node: (*srun, f"--nodelist={node}") for node in _names(expanded)})
 
 
 def _of_slurm(address: str) -> tuple[str, ...]:
-    return having([f"SLURM_JOB_ID={re.split('[_.+]', address)[0]}"])
+    return having([f"SLURM_JOB_ID={re.split('[.+]', _number_in_slurm(address))[0]}"])
+
+
+def _number_in_slurm(address: str) -> str:
+    """The number by which srun and the environment of the ranks know the job: a task of an array, 36_1, has one of
+    its own."""
+    if not _JOB.fullmatch(address):
+        raise UsageError(f"{address!r} is no number of a job of Slurm", "squeue --me lists your jobs")
+    if "_" not in address:
+        return address
+    hint = f"squeue -j {address}"
+    found = ask(["squeue", "--noheader", "--jobs", address, "--format", "%A"], hint).split()
+    if len(found) != 1 or not _JOB.fullmatch(found[0]):
+        raise DualdbgError(f"task {address} of Slurm does not run now", hint)
+    return found[0]
 
 
 def _ray(address: str) -> Nodes:
-    if importlib.util.find_spec("ray") is None:
+    ray = importlib.util.find_spec("ray")
+    if ray is None:
         raise UsageError(
             f"Ray is not installed in the Python of dualdbg, {sys.executable}",
             "install dualdbg where the job runs, and run it from there: pip install dualdbg",
         )
     if address.startswith("-"):
         raise UsageError(f"{address!r} is no address of a Ray cluster", "--via ray:auto, or ray:HOST:6379")
-    helper = own_module("dualdbg.job.ray_node")
+    # It may be in PYTHONPATH, which the helper does not heed.
+    folders = [str(Path(each).parent) for each in ray.submodule_search_locations or ()]
+    helper = own_module("dualdbg.job.ray_node", folders)
     text = ask([*helper, "list", address], "ray status")
     prefixes, left_out = {}, {}
     try:
@@ -144,7 +161,7 @@ def having(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _kubernetes(address: str) -> Nodes:
-    selector, *options = shlex.split(address)
+    selector, *options = words_in(address, "--via k8s:", "--via 'k8s:app=train -n ml'")
     text = ask(
         ["kubectl", "get", "pods", "-o", "json", *options, "-l", selector], f"kubectl get pods -l {selector}"
     )
@@ -213,6 +230,17 @@ def _names(found: Sequence[str]) -> list[str]:
     if len(found) > _MOST_NODES:
         raise UsageError(f"more than {_MOST_NODES} nodes", "name fewer")
     return list(found)
+
+
+def words_in(text: str, option: str, example: str) -> list[str]:
+    """The words of what was typed, as a shell would split it: at least one. Raises UsageError."""
+    try:
+        found = shlex.split(text)
+    except ValueError as error:  # a quotation mark without the other one
+        raise UsageError(f"{option} {text}: {str(error).lower()}", f"for example {example}") from error
+    if not found:
+        raise UsageError(f"{option}: there is no word in {text!r}", f"for example {example}")
+    return found
 
 
 def ask(command: Sequence[str], hint: str) -> str:

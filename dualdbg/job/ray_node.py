@@ -21,10 +21,11 @@ def main(words: list[str]) -> int:
     """The exit status: that of the words on the node, or ``FAILED``."""
     action, address, *rest = words
     os.environ["RAY_DEDUP_LOGS"] = "0"
-    from ray.exceptions import RayError
-
-    ray: Any = import_module("ray")  # where it is installed its types are not complete
-
+    try:
+        ray: Any = import_module("ray")  # where it is installed its types are not complete
+        ray_errors = (import_module("ray.exceptions").RayError, ConnectionError, ValueError, RuntimeError)
+    except ImportError as error:
+        return _failed(f"Ray cannot be imported: {error}")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL)
         if action == "list":
@@ -32,9 +33,13 @@ def main(words: list[str]) -> int:
             sys.stdout.write(json.dumps(rows) + "\n")
             return 0
         return _run(ray, rest[0], rest[1:])
-    except (RayError, ConnectionError, ValueError) as error:
-        sys.stderr.write(f"{error}\n")
-        return FAILED
+    except ray_errors as error:  # RuntimeError: the cluster has another version
+        return _failed(str(error))
+
+
+def _failed(why: str) -> int:
+    sys.stderr.write(" ".join(why.split()) + "\n")
+    return FAILED
 
 
 def _run(ray: Any, node: str, words: list[str]) -> int:

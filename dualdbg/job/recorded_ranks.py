@@ -9,7 +9,7 @@ from ..snapshot.facts import Collective, Distributed, ProcessGroup
 from ..snapshot.report.collectives import Member
 from . import fields
 
-_MOST = 10_000  # groups, and operations
+_MOST = 1000  # groups, and operations
 _MOST_RANKS = 1 << 20  # those that are missing are counted out
 _MOST_SIZES = 64  # of a tensor
 

@@ -20,3 +20,10 @@ class JobReport:
     nodes: int = 0
     missing: tuple[Missing, ...] = ()
     interrupted: bool = False
+
+    @property
+    def answered(self) -> tuple[int, int]:
+        """So many nodes or files had something, of so many."""
+        if self.via is None:
+            return self.job.files - self.job.unread, self.job.files
+        return self.nodes - sum(len(row.nodes) for row in self.missing), self.nodes

@@ -21,11 +21,12 @@ class Looks(enum.Enum):
 @dataclass(frozen=True)
 class Judgement:
     """The verdicts, and the looks that they are from. ``is_ambiguous``: several processes claim a rank, and none is
-    given."""
+    given. ``others``: ranks that were read, but not what they do: they take no part, though ranks wait."""
 
     verdicts: tuple[Verdict, ...] = ()
     looks: Looks = Looks.ONE
     is_ambiguous: bool = False
+    others: frozenset[int] = frozenset()
 
 
 def judge(
@@ -36,30 +37,38 @@ def judge(
     unheard: int = 0,
 ) -> Judgement:
     """The verdicts over a job. ``first`` is the same job as it was ``seconds`` before, where all were asked twice; not
-    what comes from the machines ``without``, which were asked once. ``unheard``: so many machines have not answered."""
+    what comes from the machines ``without``, which were asked once. ``unheard``: so many machines have not answered.
+
+    Seconds are those between both looks at the rank that is told of, by the clock of its machine.
+    """
     if job.twice or _is_twice(job):
         return Judgement(is_ambiguous=True)
     name = _Names({name for name, _ in job.members})
-    now = [name(source, row.now) for source, row in job.members if source not in without]
+    parts = [(name(source, row.now), source, row) for source, row in job.members if source not in without]
+    now = [member for member, _, _ in parts]
+    # Numbers that were given as the ranks came are none of torch.distributed's.
+    others = (
+        frozenset[int]() if job.is_numbered else frozenset(job.ranks).difference(each.rank for each in now)
+    )
     if first is not None:
         looks = Looks.TWO_TOGETHER
         before = [name(source, row.now) for source, row in first.members]
-        found = after_second_look(before, now, max(seconds, _between(first, job)))
+        times = {member.pid: row.time for member, (_, row) in zip(before, first.members, strict=True)}
+        between = {
+            member.pid: max(seconds, round(row.time - times.get(member.pid, row.time), 1))
+            for member, _, row in parts
+        }
+        found = after_second_look(before, now, between, others)
     elif job.members and all(row.earlier is not None for _, row in job.members):
         looks = Looks.TWO if name.are_several else Looks.TWO_TOGETHER
-        before = [name(source, row.earlier) for source, row in job.members if row.earlier is not None]
-        found = after_second_look(before, now, min(row.seconds for _, row in job.members))
+        before = [name(source, row.earlier) for _, source, row in parts if row.earlier is not None]
+        between = {member.pid: row.seconds for member, _, row in parts}
+        found = after_second_look(before, now, between, others)
     else:
         looks = Looks.ONE
-        found = verdicts(now)
-    return Judgement(tuple(_with_unheard(verdict, unheard) for verdict in found), looks)
-
-
-def _between(first: Job, second: Job) -> float:
-    """The least seconds between the two looks at a rank, each by the clock of its machine."""
-    before = {(source, row.now.pid): row.time for source, row in first.members}
-    times = [row.time - before.get((source, row.now.pid), row.time) for source, row in second.members]
-    return round(min(times, default=0.0), 1)
+        found = verdicts(now, others)
+    told = tuple(_with_unheard(verdict, unheard) for verdict in found)
+    return Judgement(told, looks, others=others if any(member.blocked for member in now) else frozenset())
 
 
 def _with_unheard(verdict: Verdict, unheard: int) -> Verdict:

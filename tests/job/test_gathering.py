@@ -14,10 +14,16 @@ from typing import Any
 
 import pytest
 
+from dualdbg.cli.job_json import job_to_json
+from dualdbg.cli.job_text import heading
 from dualdbg.job.gathering import Job
 from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source
+from dualdbg.job.report import JobReport
+from dualdbg.job.verdict import judge
 from dualdbg.snapshot.linux.procfs import read_rank
+
+from .test_verdict import row as rank_row
 
 WORKER = """\
 import sys, time
@@ -102,6 +108,23 @@ def test_a_script_that_starts_the_rank_is_not_the_rank(tmp_path: Path) -> None:
     assert functions(job) == {"main": {0}} and job.others == 3 and not job.twice
 
 
+def test_a_launcher_that_was_given_a_rank_is_no_rank(tmp_path: Path) -> None:
+    python = {"python": "3.11.2"}
+    rows = [
+        process(5, 0, "sh"),
+        process(6, 0, "agent", parent=5) | python,
+        process(7, 0, "main", parent=6) | python,
+        process(8, 1, "main", parent=6) | python,
+        process(9, 1, "loader", parent=8) | python,
+        rank_row(0, 5, False, pid=6),
+        rank_row(0, 5, True, pid=7),
+        rank_row(1, 5, True, pid=8),
+    ]
+    job = gather([written(tmp_path, "a", *rows)])
+    assert functions(job) == {"main": {0, 1}} and (job.others, job.twice) == (3, set())
+    assert [row.now.pid for _, row in job.members] == [7, 8] and not judge(job).is_ambiguous
+
+
 def test_the_same_rank_from_two_files_is_told(tmp_path: Path) -> None:
     files = [written(tmp_path, name, process(10, 0, "main"), process(11, 1, "main")) for name in "ab"]
     assert gather(files).twice == {0, 1}
@@ -128,6 +151,10 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     assert [one for one in job.failures if "good: process 12: it is traced already" in one]
     assert [one for one in job.failures if str(bad) in one and "line 2" in one]
     assert [one for one in job.failures if str(tmp_path / "nothing") in one] and len(job.failures) == 3
+    assert (job.files, job.unread) == (3, 1)
+    report = JobReport(job, judge(job))
+    assert heading(report) == "2 ranks in 2 of 3 files"
+    assert (job_to_json(report)[0]["answered"], job_to_json(report)[0]["sources"]) == (2, 3)
     assert job.findings == [(str(good), "two threads wait")]
 
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
+from dualdbg.cli.commands.job import main
 from dualdbg.cli.job_html import job_html
 from dualdbg.cli.job_json import job_to_json
 from dualdbg.cli.job_text import job_text, troubles
 from dualdbg.cli.snapshot_json import ranks_to_json
 from dualdbg.console.style import Style
+from dualdbg.errors import UsageError
 from dualdbg.job.answers import Missing
 from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
@@ -94,6 +97,14 @@ def test_the_text_names_what_is_missing_and_what_to_type() -> None:
     assert text.isprintable() or all(part.isprintable() for part in text.split("\n"))
 
 
+def test_a_rank_of_which_nothing_is_known_is_told() -> None:
+    known = members(*[each for each in hang() if each["rank"] != 2])
+    known.root.ranks = {0, 1, 2, 3}
+    text = job_text(JobReport(known, judge(known)), Style(False), 40)
+    assert "others wait, but what rank 2 did then was not read: dualdbg stacks --diagnose reads it" in text
+    assert "ended" not in text
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -120,3 +131,12 @@ def test_the_page_fetches_and_runs_nothing() -> None:
         "has not called all_reduce",
     ):
         assert told in text
+
+
+def test_a_page_that_is_there_stays_where_nobody_answers(tmp_path: Path) -> None:
+    old = tmp_path / "old.html"
+    old.write_text("old")
+    for name in ("old.html", "new.html"):
+        with pytest.raises(UsageError):
+            main(["--via", "telepathy:a", "--html", str(tmp_path / name)])
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("old.html", "old")]

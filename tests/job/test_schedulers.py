@@ -17,6 +17,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.job import launchers, ray_node
+
 from ..support import require, wait_until
 from .test_gathering import WORKER
 from .test_via import free_port, ranks
@@ -173,6 +175,21 @@ def test_mpi(tmp_path: Path) -> None:
     expect_odd_rank(done, "4 ranks on 1 node")
 
 
+# As squeue does for a task of an array: %A is its own number. srun writes down what it is asked.
+ARRAY = {
+    "squeue": 'case "$5" in %A) echo 41 ;; %N) echo node1 ;; esac',
+    "scontrol": "echo node1",
+    "srun": 'echo "$@" > "$ASKED"; exit 3',
+}
+
+
+def test_a_task_of_an_array_of_slurm_is_known_by_its_own_number(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    env = {"PATH": scripts(tmp_path, **ARRAY), "ASKED": str(asked)}
+    assert job(env, "--via", "slurm:36_1").returncode == 3
+    assert "--jobid=41 " in asked.read_text() and "--having SLURM_JOB_ID=41 " in asked.read_text()
+
+
 PODS = [("worker-0", "Running"), ("worker-1", "Running"), ("worker-2", "Pending")]
 # What kubectl writes; `exec` runs the command in a pod, here among the processes of this machine.
 KUBECTL = """\
@@ -225,6 +242,45 @@ def test_what_kubectl_lists_is_not_trusted(tmp_path: Path, answer: str) -> None:
 def test_a_launcher_that_is_missing_is_named(tmp_path: Path) -> None:
     done = job({"PATH": str(tmp_path)}, "--via", "slurm:4711")
     assert done.returncode == 3 and "squeue is not installed here" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("raise ImportError('no\\nmodule')", "Ray cannot be imported: no module"),
+        ("def init(**_): raise RuntimeError('Version mismatch:\\n 2.60')", "Version mismatch: 2.60"),
+    ],
+)
+def test_a_ray_that_fails_is_told_in_a_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    text: str,
+    told: str,
+) -> None:
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "__init__.py").write_text(text + "\n")
+    (tmp_path / "ray" / "exceptions.py").write_text("class RayError(Exception): pass\n")
+    monkeypatch.setenv("RAY_DEDUP_LOGS", "")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [each for each in sys.modules if each.partition(".")[0] == "ray"]:
+        monkeypatch.delitem(sys.modules, name)
+    try:
+        assert ray_node.main(["list", "auto"]) == ray_node.FAILED
+    finally:
+        for name in ("ray", "ray.exceptions"):
+            sys.modules.pop(name, None)
+    assert capsys.readouterr().err.splitlines() == [told]
+
+
+def test_a_ray_on_pythonpath_is_known_to_the_helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "__init__.py").write_text("")
+    asked: list[str] = []
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(launchers, "ask", lambda command, hint: asked.extend(command) or "[]")
+    assert not launchers.LAUNCHERS["ray"].nodes("auto").prefixes
+    assert any(str(tmp_path) in word.split(os.pathsep) for word in asked), asked
 
 
 RAY_JOB = """\

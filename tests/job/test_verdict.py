@@ -80,6 +80,28 @@ def test_a_rank_of_a_node_that_has_not_answered() -> None:
     assert verdict.text.endswith("one node has not answered: that is where to look first")
 
 
+def test_a_rank_without_a_record_is_not_gone() -> None:
+    there = job(*[each for each in hang() if each["rank"] < 2])
+    assert judge(there).others == frozenset()
+    there.root.ranks = {0, 1, 2}
+    found = judge(there)
+    assert [(each.kind, each.ranks) for each in found.verdicts] == [("gone", (3,))] and found.others == {2}
+    there.root.ranks = {0, 1, 2, 3}
+    assert (judge(there).verdicts, judge(there).others) == ((), {2, 3})
+    there.is_numbered = True  # as they came: these are no ranks
+    assert [each.ranks for each in judge(there).verdicts] == [(2, 3)]
+
+
+def test_a_rank_is_timed_by_its_own_clock() -> None:
+    first, second = hang(100.0), hang(101.0)
+    first[2].update(time=900.0)
+    second[2].update(time=1002.0, cpu=1.1)
+    (verdict,) = judge(job(*second), job(*first), 1.0).verdicts
+    assert verdict.kind == "absent" and verdict.text.endswith("it has not moved in 102 s")
+    rows = [{**each, "earlier": {**each, "seconds": 1.0 + each["rank"]}} for each in hang()]
+    assert "has not moved in 3 s" in judge(job(*rows)).verdicts[0].text
+
+
 def test_two_jobs_have_no_verdict() -> None:
     found = judge(job(*hang(), {**row(2, 1, True), "pid": 8}))
     assert found.is_ambiguous and not found.verdicts

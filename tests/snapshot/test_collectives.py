@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 from dualdbg.snapshot.facts import Collective, Distributed, ProcessGroup
@@ -91,11 +92,39 @@ def test_a_job_that_goes_on_has_no_verdict() -> None:
             member(3, sequence=number - 1),
         ]
 
-    assert after_second_look(look(5), look(6), 1.0) == []
-    (hang,) = after_second_look(look(5), look(5), 1.0)
+    seconds = {member.pid: 1.0 for member in look(5)}
+    assert after_second_look(look(5), look(6), seconds) == []
+    (hang,) = after_second_look(look(5), look(5), seconds)
     assert hang.kind == "absent"
     assert hang.text.endswith("it has not moved in 1 s")
     *waiting, odd = look(5)
-    (straggler,) = after_second_look(look(5), [*waiting, replace(odd, cpu=1.9)], 1.0)
+    (straggler,) = after_second_look(look(5), [*waiting, replace(odd, cpu=1.9)], seconds)
     assert straggler.kind == "straggler"
     assert "used 0.90 s of CPU time" in straggler.text
+    (started,) = after_second_look(waiting, [*waiting, odd], seconds)
+    assert started.kind == "absent" and started.text.endswith("it was not there at the first look")
+
+
+def test_of_a_rank_that_is_not_known_nothing_is_told() -> None:
+    inside = [member(rank, reduce()) for rank in (0, 1)]
+    assert told(*inside) == [("gone", (2, 3), None)]
+    assert [verdict.ranks for verdict in verdicts(inside, others={2})] == [(3,)]
+    assert verdicts(inside, others={2, 3}) == []
+    recv = Collective("recv", "0", peer=2, thread=1)
+    assert [verdict.ranks for verdict in verdicts([member(0, recv)])] == [(2,)]
+    assert verdicts([member(0, recv)], others={2}) == []
+
+
+def test_what_a_file_claims_of_the_world_costs_once_and_not_for_each_group() -> None:
+    names = [str(number) for number in range(300)]
+    groups = tuple(ProcessGroup(name, 0, 1 << 14, "gloo", 5) for name in names)
+    found = Distributed(0, 1 << 14, groups, tuple(reduce(group=name) for name in names))
+    one = replace(member(0), world_size=1 << 14, distributed=found, blocked=True)
+    tracemalloc.start()
+    try:
+        (verdict,) = verdicts([one])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (verdict.kind, len(verdict.ranks)) == ("gone", (1 << 14) - 1)
+    assert peak < 20_000_000, peak  # bytes; a list of ranks for each group is 40 MB, without the numbers

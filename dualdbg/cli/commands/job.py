@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,8 @@ def main(words: list[str]) -> int:
             "job: merge FILE..., or --via LAUNCHER, is missing",
             "dualdbg job --via local PID, dualdbg job merge FILE..., or --help",
         )
+    if options.html is not None:
+        _try_to_open(Path(options.html))  # before nodes are asked: that may take minutes
     return _show(options, _merged(options) if options.via is None else _asked(options))
 
 
@@ -129,9 +131,10 @@ def _asked(options: Namespace) -> JobReport:
     from ...session_folders import temporary
 
     launcher, address = launchers.find(options.via)
-    words = shlex.split(options.dualdbg) if options.dualdbg else ["dualdbg"]
-    if launcher is launchers.LOCAL and not options.dualdbg:
-        words = own_module("dualdbg")
+    if options.dualdbg is not None:
+        words = launchers.words_in(options.dualdbg, "--dualdbg", "--dualdbg 'python -m dualdbg'")
+    else:
+        words = own_module("dualdbg") if launcher is launchers.LOCAL else ["dualdbg"]
     limit = patient(options.timeout)
     targets = asking.targets(launcher, address, options.words, options.having)
     question = asking.Question(launcher, launcher.nodes(address), tuple(words), targets)
@@ -204,9 +207,24 @@ def _show(options: Namespace, report: JobReport) -> int:
     return _TROUBLE_STATUS
 
 
+def _try_to_open(path: Path) -> None:
+    """Raises UsageError where the file cannot be written. What is in it stays, and a new one is not left behind."""
+    is_new = not path.exists()
+    with _writing(path):
+        path.open("a").close()
+        if is_new:
+            path.unlink()
+
+
 def _write(path: Path, text: str) -> None:
-    try:
+    with _writing(path):
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise UsageError(
             f"{path} cannot be written: {os.strerror(error.errno or 0)}", "--html FILE"

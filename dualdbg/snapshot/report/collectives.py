@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
@@ -35,14 +36,25 @@ class Member:
 
     def group(self, name: str | None) -> ProcessGroup | None:
         """The process group of this name; None where the process is not in it."""
-        return next((group for group in self.distributed.groups if group.name == name), None)
+        return None if name is None else self._groups.get(name)
 
     def call(self, group: str | None) -> Collective | None:
         """The oldest operation of all ranks in a group that has begun and is not done."""
-        calls = [
-            c for c in self.distributed.collectives if c.group == group and c.operation not in POINT_TO_POINT
-        ]
-        return min(calls, key=lambda call: call.sequence or 0, default=None)
+        return self._oldest.get(group)
+
+    @cached_property
+    def _groups(self) -> dict[str, ProcessGroup]:
+        return {group.name: group for group in reversed(self.distributed.groups)}
+
+    @cached_property
+    def _oldest(self) -> dict[str | None, Collective]:
+        found: dict[str | None, Collective] = {}
+        for call in self.distributed.collectives:
+            if call.operation not in POINT_TO_POINT:
+                there = found.setdefault(call.group, call)
+                if (call.sequence or 0) < (there.sequence or 0):
+                    found[call.group] = call
+        return found
 
 
 @dataclass(frozen=True)
@@ -66,13 +78,16 @@ class _Waiting:
     call: Collective
     callers: list[Member]
     absent: list[Member] = field(default_factory=list)
-    gone: list[int] = field(default_factory=list)
+    gone: frozenset[int] = frozenset()
 
 
-def verdicts(members: Sequence[Member]) -> list[Verdict]:
-    """What is seen in the processes of one job, the gravest first. Empty for a job in which nobody waits."""
+def verdicts(members: Sequence[Member], others: Collection[int] = ()) -> list[Verdict]:
+    """What is seen in the processes of one job, the gravest first. Empty for a job in which nobody waits.
+
+    ``others`` are ranks that have a process, of which is not known what it does: nothing is told of them.
+    """
     mismatches = [verdict for group in _groups(members) for verdict in _mismatches(group, members)]
-    waiting = [*_waiting_groups(members), *_waiting_pairs(members)]
+    waiting = [*_waiting_groups(members, others), *_waiting_pairs(members, others)]
     edges: dict[int, set[int]] = {}
     for wait in waiting:
         for caller in wait.callers:
@@ -87,18 +102,26 @@ def verdicts(members: Sequence[Member]) -> list[Verdict]:
         one.pid for wait in waiting for one in wait.absent if not edges.get(one.pid) and one.pid not in told
     )
     found += [_absent(by_pid[pid], waiting) for pid in roots]
-    gone = sorted({rank for wait in waiting for rank in wait.gone})
+    gone = sorted(frozenset().union(*{wait.gone for wait in waiting}))  # most of them are the same set
     if gone:
         found.append(_gone(gone, [wait for wait in waiting if wait.gone], members))
     return found
 
 
-def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds: float) -> list[Verdict]:
-    """The verdicts that were so at both looks, ``seconds`` apart: a job that goes on has none. It tells stragglers."""
+def after_second_look(
+    first: Sequence[Member],
+    second: Sequence[Member],
+    seconds: Mapping[int, float],
+    others: Collection[int] = (),
+) -> list[Verdict]:
+    """The verdicts that were so at both looks: a job that goes on has none. It tells stragglers.
+
+    ``seconds`` lie between both looks at a process, by its number. ``others``: see :func:`verdicts`.
+    """
     before = {member.pid: member for member in first}
     now = {member.pid: member for member in second}
     found = []
-    for verdict in verdicts(second):
+    for verdict in verdicts(second, others):
         blamed = [
             now[pid] for pid in verdict.pids if verdict.kind == "absent" and now[pid].rank in verdict.ranks
         ][:1]
@@ -107,10 +130,13 @@ def after_second_look(first: Sequence[Member], second: Sequence[Member], seconds
             continue
         if not blamed:
             found.append(verdict)
-        elif blamed[0].pid in before and (line := _motion(before[blamed[0].pid], blamed[0], seconds)):
+        elif (was := before.get(blamed[0].pid)) is None:
+            found.append(replace(verdict, text=f"{verdict.text}\nit was not there at the first look"))
+        elif line := _motion(was, blamed[0], seconds[was.pid]):
             found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
         else:
-            found.append(replace(verdict, text=f"{verdict.text}\nit has not moved in {seconds:g} s"))
+            line = f"it has not moved in {seconds[was.pid]:g} s"
+            found.append(replace(verdict, text=f"{verdict.text}\n{line}"))
     return found
 
 
@@ -185,7 +211,8 @@ def _difference(one: Collective, other: Collective) -> str:
     return f"{one.operation} of {one.bytes} bytes instead of {other.bytes}"
 
 
-def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
+def _waiting_groups(members: Sequence[Member], others: Collection[int]) -> Iterator[_Waiting]:
+    gone = _without_process(members).difference(others)
     for group in _groups(members):
         by_call: dict[tuple[str, int | None], _Waiting] = {}
         for member in members:
@@ -196,7 +223,7 @@ def _waiting_groups(members: Sequence[Member]) -> Iterator[_Waiting]:
         for wait in by_call.values():
             callers = {member.pid for member in wait.callers}
             wait.absent = [one for one in members if one.pid not in callers and _has_not_come(one, wait.call)]
-            wait.gone = _without_process(wait, members)
+            wait.gone = gone if _is_of_all(wait, members) else frozenset()
             if wait.absent or wait.gone:
                 yield wait
 
@@ -222,17 +249,26 @@ def _calls(member: Member, operation: str | None, group: str | None = None) -> b
     )
 
 
-def _without_process(wait: _Waiting, members: Sequence[Member]) -> list[int]:
-    """The ranks of the world that should be in the operation and that none of the processes has."""
+def _without_process(members: Sequence[Member]) -> frozenset[int]:
+    """The ranks of the world that none of the processes has. The world may be as large as a file claims it to be."""
     there = {member.rank for member in members}
-    group = wait.callers[0].group(wait.call.group) if wait.call.group is not None else None
-    world = max((member.world_size or 0 for member in members), default=0)
-    if wait.call.group is not None and (group is None or group.size != world):
-        return []  # the ranks of a smaller group are not known by their numbers in the world
-    return [] if None in there else [rank for rank in range(world) if rank not in there]
+    return frozenset() if None in there else frozenset(range(_world(members))).difference(there)
 
 
-def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
+def _is_of_all(wait: _Waiting, members: Sequence[Member]) -> bool:
+    """Whether all ranks of the world should be in the operation. Those of a smaller group are not known by their
+    numbers in the world."""
+    if wait.call.group is None:
+        return True
+    group = wait.callers[0].group(wait.call.group)
+    return group is not None and group.size == _world(members)
+
+
+def _world(members: Sequence[Member]) -> int:
+    return max((member.world_size or 0 for member in members), default=0)
+
+
+def _waiting_pairs(members: Sequence[Member], others: Collection[int]) -> Iterator[_Waiting]:
     """A send without its recv, or a recv without its send."""
     by_rank = {member.rank: member for member in members if member.rank is not None}
     for member in members:
@@ -240,8 +276,10 @@ def _waiting_pairs(members: Sequence[Member]) -> Iterator[_Waiting]:
             if call.operation not in POINT_TO_POINT or call.peer is None:
                 continue
             other = by_rank.get(call.peer)
+            if other is None and call.peer in others:
+                continue
             if other is None:
-                yield _Waiting(call, [member], gone=[call.peer])
+                yield _Waiting(call, [member], gone=frozenset([call.peer]))
             elif not any(
                 answer.operation != call.operation
                 and answer.operation in POINT_TO_POINT
@@ -333,7 +371,7 @@ def _callers_line(wait: _Waiting) -> str:
 
 
 def _gone(ranks: Sequence[int], waits: Sequence[_Waiting], members: Sequence[Member]) -> Verdict:
-    world = max((member.world_size or 0 for member in members), default=0)
+    world = _world(members)
     several = len(ranks) > 1
     lines = [
         f"rank{'s' if several else ''} {ranges(list(ranks))} of {world} {'are' if several else 'is'} not among the "

@@ -171,7 +171,7 @@ def _verdicts(members: list[Member], earlier: Earlier | None) -> list[Verdict]:
         return verdicts(members)
     pids = {member.pid for member in members}
     before = [member_of(process) for process in earlier.processes if process.pid in pids and process.threads]
-    return after_second_look(before, members, earlier.seconds)
+    return after_second_look(before, members, dict.fromkeys(pids, earlier.seconds))
 
 
 def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:

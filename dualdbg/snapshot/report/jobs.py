@@ -14,6 +14,7 @@ from .telling_frame import own_python_frame, place, where
 from .wording import activity
 
 _FILE = "/torch/distributed/distributed_c10d.py"
+_DEEPEST = 100  # processes one below the other: a file may claim any number
 _WAITS = ("c10d::",)  # C++ functions that the main thread is in while it waits for an operation
 
 
@@ -40,7 +41,7 @@ def rank_processes(processes: Sequence[ProcessReport]) -> list[ProcessReport]:
 
 @dataclass(frozen=True)
 class OfRank:
-    """A process with a rank in its environment. Its children have the same one there, whatever they are."""
+    """A process with a rank in its environment. Its children have the same one there unless they were given another."""
 
     pid: int
     parent: int
@@ -49,10 +50,16 @@ class OfRank:
 
 
 def those_that_are_ranks(ones: Sequence[OfRank]) -> set[int]:
-    """Their process ids. Of processes of one rank, one below the other, the topmost Python is it, else the topmost:
-    what is above is a script or a tool that has started it, what is below are its own children."""
+    """Their process ids. What has processes of other ranks below it is a launcher, whatever rank it was given itself.
+
+    Of the rest, of processes of one rank, one below the other, the topmost Python is it, else the topmost: what is
+    above is a script or a tool that has started it, what is below are its own children.
+    """
     by_pid = {one.pid: one for one in ones}
-    above = {one.pid: _of_same_rank_above(one, by_pid) for one in ones}
+    for launcher in {pid for one in ones for pid in _above(one, by_pid) if by_pid[pid].rank != one.rank}:
+        del by_pid[launcher]
+    ones = [*by_pid.values()]
+    above = {one.pid: _above(one, by_pid) for one in ones}
     found = {
         one.pid for one in ones if one.is_python and not any(by_pid[pid].is_python for pid in above[one.pid])
     }
@@ -60,13 +67,15 @@ def those_that_are_ranks(ones: Sequence[OfRank]) -> set[int]:
     return found | {one.pid for one in ones if not above[one.pid] and one.pid not in wrappers}
 
 
-def _of_same_rank_above(one: OfRank, by_pid: Mapping[int, OfRank]) -> list[int]:
-    found: list[int] = []
-    parent = by_pid.get(one.parent)
-    while parent is not None and parent.rank == one.rank and parent.pid not in (one.pid, *found):
+def _above(one: OfRank, by_pid: Mapping[int, OfRank]) -> list[int]:
+    """Its parent, the parent of that, and so on, as far as they have a rank."""
+    found = [one.pid]
+    while (
+        (parent := by_pid.get(one.parent)) is not None and parent.pid not in found and len(found) < _DEEPEST
+    ):
         found.append(parent.pid)
-        parent = by_pid.get(parent.parent)
-    return found
+        one = parent
+    return found[1:]
 
 
 def _is_below(pid: int, ranks: set[int], parents: dict[int, int]) -> bool:
