@@ -240,7 +240,7 @@ MainThread                                  │
   2  total = a + b                          │
                                             │
                                             │
- a command; help lists them                 │
+ F1: all that can be done; help: commands   │
  stopped in Python at sums.py:2, breakpoint 1, thread 4711 holds the GIL
  F5 Continue  F10 Next  F11 Step  ⇧F11 Finish  F9 Break  : Prompt  F1 Palette
 """
