@@ -63,6 +63,7 @@ ELSEWHERE = {
     "dualdbg/pytest_plugin/debugger.py: _LOOK_AGAIN": "between two looks",
     "dualdbg/mcp/tools/beginning.py: seconds": "the client says how long it waits",
     "dualdbg/mcp/tools/running.py: seconds": "the client says how long it waits",
+    "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
 _SHOWN_FOR = "notify"  # how long the dashboard shows a message
