@@ -25,9 +25,8 @@ MOST_SENT = 64 << 20  # bytes of one node, packed
 _MOST_STDERR = 2000  # bytes, the last ones
 _PR_SET_PDEATHSIG = 1
 _SIGNALLED = 128
-_GRACE = (
-    3.0  # seconds, to tidy up: mpirun, which has a folder in $TMPDIR, gives what it has started 1 s to end
-)
+# Seconds, to tidy up: mpirun, which has a folder in $TMPDIR, gives what it has started one second to end.
+_GRACE = 3.0
 
 Heard = Callable[[Answer], None]
 
