@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -71,7 +72,8 @@ class Client:
 
     async def hang_up(self) -> None:
         self._writer.close()
-        await self._writer.wait_closed()
+        with contextlib.suppress(ConnectionResetError):  # a target that was killed had not read all
+            await self._writer.wait_closed()
 
     async def drain(self) -> None:
         """Reads until pydevd or the end of the process closes the connection."""
