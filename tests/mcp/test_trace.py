@@ -85,9 +85,14 @@ def test_a_program_is_ended_after_the_time_and_a_process_goes_on(tmp_path: Path)
         try:
             assert process.stdout is not None
             assert await asyncio.to_thread(process.stdout.readline) == "ready\n"
-            answer = await tools("trace", pid=process.pid, specs=["getppid"], seconds=1)
-            assert answer.data["functions"][0]["hits"] > 0
-            assert answer.data["ended"] == f"after 1 s: process {process.pid} goes on"
+            for _ in range(5):
+                answer = await tools("trace", pid=process.pid, specs=["getppid"], seconds=1)
+                assert answer.data["ended"] == f"after 1 s: process {process.pid} goes on"
+                (row,) = answer.data["functions"]
+                if "hits" in row:
+                    break
+                assert row["why"]  # a thread stood where nothing can be placed
+            assert row["hits"] > 0
             assert process.poll() is None
             assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
             assert "it takes no cwd" in await tools.refused("trace", pid=process.pid, cwd="/", specs=["a"])
