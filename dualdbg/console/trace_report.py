@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..console.names import short_path
-from ..console.style import Style
 from ..terminal_text import visible
 from ..trace.collector import Numbers
 from ..trace.summary import Caller, Row, Summary
+from .names import short_path
+from .style import Style
 
 _LINES = 40  # of a table
 _IDLE = 8
@@ -31,7 +31,7 @@ def text(summary: Summary, style: Style) -> str:
     idle = [row for row in counted if not row.hits]
     if idle:
         lines += ["", style.paint("stop", "Not called")]
-    lines += [f"  {_name(row, summary)}{_not_always(row)}" for row in idle[:_IDLE]]
+    lines += [f"  {_name(row, summary)}" for row in idle[:_IDLE]]
     if len(idle) > _IDLE:
         lines.append(f"  {len(idle) - _IDLE} more functions: --json has all")
     refused = [row for row in summary.rows if row.hits is None]
@@ -49,11 +49,8 @@ def text(summary: Summary, style: Style) -> str:
 
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row, summary)}{_not_always(row)}"
-
-
-def _not_always(row: Row) -> str:
-    return f"; not all the time: {visible(row.why)}" if row.why is not None else ""
+    not_always = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row, summary)}{not_always}"
 
 
 def _details(row: Row) -> list[str]:

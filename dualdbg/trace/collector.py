@@ -142,13 +142,15 @@ class Collector:
             self._trouble = error
 
     def _look(self) -> bool:
-        """Take what is there. Returns whether that was much."""
+        """Take what is there. Returns whether that was much: an eighth of what a ring holds."""
         much = False
         for index, source in enumerate(self._sources()):
             self._look_for_python(source)
+            words = 0
             for piece in source.memory.take():
                 self._add(index, source, piece)
-                much = much or len(piece) > source.memory.shared.capacity * recording.WORDS // 8
+                words += len(piece)
+            much = much or words > source.memory.shared.capacity * recording.WORDS // 8
         return much
 
     def _look_for_python(self, source: Source) -> None:

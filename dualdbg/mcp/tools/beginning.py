@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,7 @@ from ..registry import Arguments, tool
 from ..sessions import Sessions
 from ..situation import situation
 from .fields import Seconds, Texts
-from .programs import ProgramArguments, check_program, prepare, title_of
+from .programs import ProgramArguments, check_program, launched, prepare, title_of
 
 _SPECS = (
     "where to stop: an operator (randn), a function, FILE:LINE, throw, raise:ValueError, watch:EXPRESSION"
@@ -58,13 +57,9 @@ async def run(sessions: Sessions, arguments: RunArguments) -> Reply:
     options = sessions.options(id, asked)
 
     async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            pipes = debuggee.open_pipes()
-            with_streams = replace(what, stdin=null, stdout=pipes["stdout"], stderr=pipes["stderr"])
-            return await launch(with_streams, options, operators, subscribe=subscribe)
-        finally:
-            os.close(null)
+        return await launched(
+            debuggee, what, lambda program: launch(program, options, operators, subscribe=subscribe)
+        )
 
     debuggee = await sessions.begin(id, title_of(what), start, "its program was ended")
     return await _first(sessions, debuggee, arguments.seconds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +13,12 @@ from pydantic import Field
 
 from ...errors import UsageError
 from ...folders import expanded, here
+from ...session.session import Session
 from ...symbols.cache import cache_directory
 from ...symbols.torch.operators import OperatorTable
 from ...target import interpreter
 from ...target.launcher import Launch
+from ..debuggee import Debuggee
 from ..registry import Arguments
 from ..sessions import Sessions
 from .fields import Texts
@@ -37,6 +41,18 @@ class ProgramArguments(Arguments):
     cwd: Annotated[str | None, Field(max_length=4000)] = None
     env: Annotated[dict[_Variable, str], Field(description="added to the server's environment")] = {}
     python: Annotated[str | None, Field(max_length=4000, description="the interpreter")] = None
+
+
+async def launched(
+    debuggee: Debuggee, what: Launch, start: Callable[[Launch], Awaitable[Session]]
+) -> Session:
+    """Start a program whose standard input is empty, and whose output the debuggee keeps."""
+    null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        pipes = debuggee.open_pipes()
+        return await start(replace(what, stdin=null, stdout=pipes["stdout"], stderr=pipes["stderr"]))
+    finally:
+        os.close(null)
 
 
 def title_of(what: Launch) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -34,7 +33,7 @@ from ..program_output import as_text
 from ..registry import tool
 from ..sessions import Sessions
 from .fields import Limit, Texts
-from .programs import ProgramArguments, check_program, prepare, title_of
+from .programs import ProgramArguments, check_program, launched, prepare, title_of
 
 _CALLERS = 5  # of each function
 _IDLE = 10  # functions that nobody called
@@ -100,15 +99,13 @@ async def _launched(
             found.begin(session, is_ours=True)
             subscribe(session)
 
-        null = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            pipes = debuggee.open_pipes()
-            program = replace(alone(what), stdin=null, stdout=pipes["stdout"], stderr=pipes["stderr"])
-            session = await launch(
+        session = await launched(
+            debuggee,
+            alone(what),
+            lambda program: launch(
                 program, options, operators, subscribe=subscribed, start_target=spawn_alone
-            )
-        finally:
-            os.close(null)
+            ),
+        )
         found.program_runs()
         return session
 

@@ -106,7 +106,7 @@ class Probes:
             recording.ring(trace) if trace.tid is not None else (),
         )  # fmt: skip
         await self._native.insert_probe(place.number, parts)
-        place.memory, place.probe = self.tracing.programs[-1].memory, trace.probe
+        self.tracing.counts_at(place, trace.probe)
 
     async def _put(
         self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None

@@ -87,6 +87,7 @@ class Tracing:
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
     _end: int | None = None  # gdb's breakpoint there
     _is_new: bool = True
+    _counting: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
 
     def sources(self) -> list[Source]:
         """Where records come from."""
@@ -94,8 +95,13 @@ class Tracing:
 
     def arguments(self, memory: TraceMemory, probe: int) -> Sequence[Argument]:
         """Those of a probe."""
-        places = (one for one in self.places if one.memory is memory and one.probe == probe)
-        return next((one.arguments for one in places), ())
+        place = self._counting.get((memory, probe))
+        return place.arguments if place is not None else ()
+
+    def counts_at(self, place: TracedPlace, probe: int) -> None:
+        """The hits of a place are counted from now on, by this probe of the program that runs."""
+        place.memory, place.probe = self.programs[-1].memory, probe
+        self._counting[place.memory, probe] = place
 
     def learn_left_out(self) -> None:
         """Note what only the engine knows: which places did not count all the time."""
