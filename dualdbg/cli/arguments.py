@@ -22,6 +22,10 @@ class Parser(argparse.ArgumentParser):
         text = f"{command[-1]}: {message}" if command else message
         raise UsageError(text, f"{self.prog} --help lists the options")
 
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """As ``parse_args``, with options between the other words too: ``stacks 17 --json 18``."""
+        return self.parse_intermixed_args(words)
+
 
 def add_session_options(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
     """The options of every command with a session; :func:`asked` reads them. ``runs``: the program can run."""

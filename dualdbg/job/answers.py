@@ -53,17 +53,23 @@ class Missing:
 
 
 def missing(
-    answers: Iterable[Answer], limit: float, statuses: Mapping[int, str], by_hand: Mapping[str, str]
+    answers: Iterable[Answer],
+    limit: float,
+    statuses: Mapping[int, str],
+    by_hand: Mapping[str, str],
+    dualdbg: str = "dualdbg",
 ) -> list[Missing]:
     """The nodes without an answer, those of the same reason together. ``statuses`` are meanings of the launcher's own;
-    ``by_hand`` has the words that run a command on a node, as a user would type them."""
+    ``by_hand`` has the words that run a command on a node, and ``dualdbg`` those that call it there, as a user would
+    type them."""
     found: dict[tuple[Trouble, int | None], list[Answer]] = {}
     for answer in answers:
         if answer.trouble is not None:
             found.setdefault((answer.trouble, answer.status), []).append(answer)
     rows = []
     for (trouble, status), those in found.items():
-        reason, hint = _words(trouble, status, limit, statuses, by_hand.get(those[0].node, ""))
+        prefix = by_hand.get(those[0].node, "")
+        reason, hint = _words(trouble, status, limit, statuses, prefix, f"{prefix} {dualdbg}")
         hint = hint.strip()
         details = dict.fromkeys(answer.detail for answer in those if answer.detail)
         rows.append(Missing(tuple(answer.node for answer in those), reason, hint, tuple(details)))
@@ -71,10 +77,10 @@ def missing(
 
 
 def _words(
-    trouble: Trouble, status: int | None, limit: float, statuses: Mapping[int, str], by_hand: str
+    trouble: Trouble, status: int | None, limit: float, statuses: Mapping[int, str], by_hand: str, called: str
 ) -> tuple[str, str]:
     if trouble is Trouble.STATUS and status is not None:
-        return _of_status(status, statuses, by_hand)
+        return _of_status(status, statuses, by_hand, called)
     return {
         Trouble.TIMEOUT: (
             f"no answer within {limit:g} s",
@@ -84,14 +90,14 @@ def _words(
         Trouble.NOT_STARTED: ("its command could not be started here", ""),
         Trouble.NOTHING: (
             "the command ended well, but sent nothing that dualdbg writes",
-            f"is that dualdbg? {by_hand} dualdbg --version",
+            f"is that dualdbg? {called} --version",
         ),
         Trouble.TOO_LONG: ("it sent more than any job needs, and was not read to the end", ""),
         Trouble.LEFT_OUT: ("it does not run", ""),
     }[trouble]  # fmt: skip
 
 
-def _of_status(status: int, statuses: Mapping[int, str], by_hand: str) -> tuple[str, str]:
+def _of_status(status: int, statuses: Mapping[int, str], by_hand: str, called: str) -> tuple[str, str]:
     if status in statuses:
         return f"{statuses[status]} (exit status {status})", f"{by_hand} true"
     if status in _NOT_FOUND:
@@ -100,16 +106,16 @@ def _of_status(status: int, statuses: Mapping[int, str], by_hand: str) -> tuple[
             "install it there, or say where it is: --dualdbg PATH",
         )
     if status == DualdbgError.exit_status:
-        return f"its dualdbg could read nothing (exit status {status})", f"{by_hand} dualdbg ps"
+        return f"its dualdbg could read nothing (exit status {status})", f"{called} ps"
     if status == UsageError.exit_status:
         return (
             f"its dualdbg does not know what it was asked (exit status {status}): it is of another version than "
             f"{__version__}",
-            f"{by_hand} dualdbg --version",
+            f"{called} --version",
         )
     if status > _SIGNALLED:
-        return f"its command was ended by {signal_in_words(status - _SIGNALLED)}", f"{by_hand} dualdbg ps"
-    return f"its command failed (exit status {status})", f"{by_hand} dualdbg ps"
+        return f"its command was ended by {signal_in_words(status - _SIGNALLED)}", f"{called} ps"
+    return f"its command failed (exit status {status})", f"{called} ps"
 
 
 def names(nodes: Sequence[str], most: int = 10) -> str:

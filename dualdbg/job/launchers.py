@@ -31,6 +31,11 @@ _CONNECT = patient(10.0)  # seconds for a connection
 # exec keeps the program's status; where there is no such program, every shell says 127.
 _SHELL = ("sh", "-c", 'exec "$0" "$@"')
 
+# Options of kubectl that only one of its commands has (`kubectl get --help`, `kubectl exec --help`), and whether they
+# have a value.
+_ONLY_EXEC = {"-c": True, "--container": True}
+_ONLY_GET = {"-A": False, "--all-namespaces": False, "--field-selector": True}
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -162,20 +167,34 @@ def having(words: Sequence[str]) -> tuple[str, ...]:
 
 def _kubernetes(address: str) -> Nodes:
     selector, *options = words_in(address, "--via k8s:", "--via 'k8s:app=train -n ml'")
+    of_get, of_exec = (_without(options, others) for others in (_ONLY_EXEC, _ONLY_GET))
     text = ask(
-        ["kubectl", "get", "pods", "-o", "json", *options, "-l", selector], f"kubectl get pods -l {selector}"
+        ["kubectl", "get", "pods", "-o", "json", *of_get, "-l", selector], f"kubectl get pods -l {selector}"
     )
     prefixes, left_out = {}, {}
     for name, space, phase in pods(text):
         if phase == "Running":
-            prefixes[name] = ("kubectl", "exec", *options, "-n", space, name, "--")
+            prefixes[name] = ("kubectl", "exec", *of_exec, "-n", space, name, "--")
         else:
             left_out[name] = f"its phase is {phase}"
     if not prefixes and not left_out:
         raise DualdbgError(
-            f"no pod has {selector}", f"kubectl get pods --show-labels {shlex.join(options)}".strip()
+            f"no pod has {selector}", f"kubectl get pods --show-labels {shlex.join(of_get)}".strip()
         )
     return Nodes(prefixes, left_out)
+
+
+def _without(options: Sequence[str], others: Mapping[str, bool]) -> list[str]:
+    """The options without those that another command alone knows: by their names, each with whether a value follows."""
+    kept = []
+    words = iter(options)
+    for word in words:
+        name, is_joined, _ = word.partition("=")
+        if name not in others:
+            kept.append(word)
+        elif others[name] and not is_joined:
+            next(words, None)
+    return kept
 
 
 def pods(text: str) -> list[tuple[str, str, str]]:

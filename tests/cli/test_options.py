@@ -9,6 +9,7 @@ import pytest
 
 from dualdbg.cli.arguments import Program
 from dualdbg.cli.commands.run import jit_log_level, read_options
+from dualdbg.cli.parsers import command_parsers
 from dualdbg.errors import UsageError
 from dualdbg.target.interpreter import default_python
 
@@ -118,3 +119,25 @@ def test_a_tool_environment_is_not_where_programs_live(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(sys, "prefix", "/home/ada/.local/share/pipx/venvs/dualdbg")
     assert default_python({}.get) == str(python)
+
+
+PARSERS = command_parsers()
+
+
+def many_words(command: str) -> list[str]:
+    """Where a command keeps any number of words that are no options."""
+    actions = PARSERS[command]._actions
+    return [action.dest for action in actions if action.nargs in ("*", "+") and not action.option_strings]
+
+
+TAKES_MANY = list(filter(many_words, PARSERS))
+
+
+@pytest.mark.parametrize("command", TAKES_MANY)
+def test_options_may_stand_between_words(command: str) -> None:
+    given = PARSERS[command].read(["one", "--json", "two"])
+    assert getattr(given, many_words(command)[0]) == ["one", "two"] and given.json
+
+
+def test_commands_that_take_many_words() -> None:
+    assert {"stacks", "resolve", "ops", "job"} <= set(TAKES_MANY)

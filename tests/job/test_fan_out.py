@@ -80,9 +80,11 @@ def test_each_node_fails_in_its_own_way_and_the_rest_is_shown(tmp_path: Path) ->
     }
     rows = {
         row.nodes: row
-        for row in missing(result.answers, 5, {255: "ssh could not connect"}, {"old": "ssh old"})
+        for row in missing(
+            result.answers, 5, {255: "ssh could not connect"}, {"old": "ssh old"}, "/x/dualdbg"
+        )
     }
-    assert "another version" in rows["old",].reason and rows["old",].hint == "ssh old dualdbg --version"
+    assert "another version" in rows["old",].reason and rows["old",].hint == "ssh old /x/dualdbg --version"
     assert rows["old",].details == ("unknown option",)
     assert "--dualdbg PATH" in rows["none",].hint
     assert rows["unreachable",].reason == "ssh could not connect (exit status 255)"

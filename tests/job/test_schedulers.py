@@ -222,6 +222,20 @@ def test_kubernetes_with_a_kubectl_that_is_played(tmp_path: Path) -> None:
     assert "worker-2: it does not run" in done.stderr and "its phase is Pending" in done.stderr
 
 
+def test_options_of_kubectl_go_to_the_command_that_has_them(tmp_path: Path) -> None:
+    row = {"metadata": {"name": "worker-0", "namespace": "ml"}, "status": {"phase": "Running"}}
+    (tmp_path / "pods.json").write_text(json.dumps({"items": [row]}))
+    kubectl = 'echo "$@" >> "$ASKED"\n[ "$1" = exec ] || cat "$PODS"'
+    env = {"PATH": scripts(tmp_path, kubectl=kubectl), "PODS": str(tmp_path / "pods.json")}
+    env["ASKED"] = str(tmp_path / "asked")
+    options = "-A -c main --container=main --field-selector status.phase=Running --context a"
+    job(env, "--via", f"k8s:app=train {options}")
+    asked, run = (tmp_path / "asked").read_text().splitlines()
+    listed = "get pods -o json -A --field-selector status.phase=Running --context a -l app=train"
+    assert asked == listed
+    assert run.startswith("exec -c main --container=main --context a -n ml worker-0 -- ")
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -84,6 +84,8 @@ def test_on_this_machine(tmp_path: Path) -> None:
         ),
         ([], "dualdbg job merge FILE"),
         (["merge"], "dualdbg stacks --tree PID --json"),
+        (["merge", "--having", "A=1", "file"], "--having is for nodes that are asked"),
+        (["merge", "--timeout", "5", "file"], "--timeout is for nodes that are asked"),
     ],
 )
 def test_what_cannot_be_asked(words: list[str], told: str) -> None:

@@ -27,16 +27,20 @@ _LINES = 40  # of the tree
 _TIMEOUT, _WINDOW, _INTERVAL = 60.0, 64, 1.0
 _LONGEST = 3600.0  # seconds
 _MOST_AT_A_TIME = 1000  # each has four descriptors
+_OF_NODES = ("having", "dualdbg", "timeout", "interval", "window")  # options that `merge` does not have
 _ERASE = "\r\x1b[K"  # the line of a terminal (ECMA-48, EL)
 
 
 def main(words: list[str]) -> int:
-    options = make_parser().parse_args(words)
+    parser = make_parser()
+    options = parser.read(words)
     if options.via is None and options.words[:1] != ["merge"]:
         raise UsageError(
             "job: merge FILE..., or --via LAUNCHER, is missing",
             "dualdbg job --via local PID, dualdbg job merge FILE..., or --help",
         )
+    if options.via is None:
+        _refuse_what_files_have_no_use_for(parser, options)
     if options.html is not None:
         _try_to_open(Path(options.html))  # before nodes are asked: that may take minutes
     return _show(options, _merged(options) if options.via is None else _asked(options))
@@ -110,6 +114,15 @@ def _count(text: str) -> int:
     return number
 
 
+def _refuse_what_files_have_no_use_for(parser: Parser, options: Namespace) -> None:
+    typed = [name for name in _OF_NODES if getattr(options, name) != parser.get_default(name)]
+    if typed:
+        raise UsageError(
+            f"job merge: --{typed[0]} is for nodes that are asked, files are only read",
+            "leave it out, or use it with --via; dualdbg stacks --having NAME chooses the processes of a file",
+        )
+
+
 def _merged(options: Namespace) -> JobReport:
     from ...job.gathering import gather
     from ...job.recorded import Source
@@ -142,7 +155,8 @@ def _asked(options: Namespace) -> JobReport:
         how = Asking(limit, options.window, folder)
         asked = asking.ask(question, how, options.interval, options.all_threads, _Progress)
     answered = [*asked.answers, *question.left_out()]
-    missing = answers.missing(answered, limit, launcher.statuses, question.by_hand())
+    called = options.dualdbg or "dualdbg"
+    missing = answers.missing(answered, limit, launcher.statuses, question.by_hand(), called)
     return JobReport(asked.job, asked.judgement, options.via, len(answered), tuple(missing), not asked.whole)
 
 

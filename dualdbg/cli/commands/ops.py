@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    given = make_parser().parse_args(words)
+    given = make_parser().read(words)
     if given.compiled is not None:
         if given.names:
             raise UsageError("ops: --compiled goes with no operator", "leave one of them away")

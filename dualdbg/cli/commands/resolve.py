@@ -25,7 +25,7 @@ _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousa
 
 
 def main(words: list[str]) -> int:
-    given = make_parser().parse_args(words)
+    given = make_parser().read(words)
     from ...symbols.cache import cache_directory
     from ...symbols.callables.native_entries import find_entries
     from ...target import interpreter

@@ -224,7 +224,7 @@ def _has_tasks(reports: Sequence[ProcessReport]) -> bool:
 
 def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
-    options = make_parser().parse_args(words)
+    options = make_parser().read(words)
     options.json = options.json or options.packed
     if _is_profile(options):
         if options.json or options.locals or options.diagnose or options.tasks:
