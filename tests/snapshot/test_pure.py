@@ -180,6 +180,30 @@ def test_io_and_children() -> None:
     assert "process 77 to end" in findings[1].text
 
 
+@pytest.mark.parametrize(
+    ("innermost", "call"),
+    [
+        ([("Condition.wait", "threading"), ("Event.wait", "threading")], None),
+        ([("Condition.wait", "threading"), ("Queue._feed", "multiprocessing/queues")], None),
+        ([("socket.accept", "socket"), ("_serve", "multiprocessing/resource_sharer")], "accept4"),
+    ],
+)
+def test_a_librarys_own_thread_that_waits_for_work_is_normal(
+    innermost: list[tuple[str, str]], call: str | None
+) -> None:
+    library = [python(function, 1, f"/usr/lib/python3.11/{file}.py") for function, file in innermost]
+    begin = python("Thread._bootstrap", 1, "/usr/lib/python3.11/threading.py")
+    waits = None if call is None else SystemCall(call, (3,) * 6, Descriptor(3, "socket:[7]"))
+    of_library = [*library, begin]
+    of_user = [*library, python("watch", 5, "/home/u/train.py"), begin]
+    kind = "notification" if call is None else "io"
+    main = thread(1, *COMMON)
+    assert kinds(process(1, main, thread(2, *of_library, system_call=waits))) == []
+    assert kinds(process(1, main, thread(2, *of_user, system_call=waits))) == [kind]
+    # What the main thread waits for is always told.
+    assert kinds(process(1, thread(1, *of_library, system_call=waits))) == [kind]
+
+
 def test_the_rank_that_is_missing_in_a_collective() -> None:
     reduce = python("all_reduce", 9, "/x/site-packages/torch/distributed/distributed_c10d.py")
     inside = [process(n, thread(n, reduce, *COMMON), label=f"rank {n}") for n in (10, 11)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
@@ -48,8 +47,6 @@ KINDS = (
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
-# A thread of multiprocessing, with nothing to send.
-_IDLE = {("queues.py", "Queue._feed"), ("queues.py", "_feed")}
 _NOTIFICATIONS = {
     ("threading.py", "Event.wait"): "an Event to be set",
     ("threading.py", "Condition.wait"): "a Condition to be notified",
@@ -60,7 +57,8 @@ _NOTIFICATIONS = {
     ("queue.py", "Queue.put"): "room in a Queue",
     ("_base.py", "Future.result"): "the result of a Future",
 }
-_READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4")
+_ACCEPTS = ("accept", "accept4")
+_READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 _IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
 _CHILD_WAITS = ("wait4", "waitid")
@@ -256,6 +254,8 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         call = thread.system_call
         if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
             continue
+        if call.name in _ACCEPTS and _is_service(node, thread):
+            continue
         what = call.descriptor.target or "not known"
         direction = (
             "to read from" if call.name in _READS else "to write to" if call.name in _WRITES else "in I/O on"
@@ -268,6 +268,14 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
             text += "\nno process that may be looked at has the other end open"
         findings.append(Finding("io", text, (node,)))
     return findings
+
+
+def _is_service(node: Node, thread: ThreadReport) -> bool:
+    """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
+    server of multiprocessing. That such a thread waits for something to do is what it is there for."""
+    pid, tid = node
+    python = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+    return tid != pid and bool(python) and all(is_of_a_library(frame.file or "") for frame in python)
 
 
 def _is_resource_tracker(thread: ThreadReport) -> bool:
@@ -300,7 +308,7 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _untold(scene, told):
         what = _notification_of(thread)
-        if what is not None:
+        if what is not None and not _is_service(node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -317,8 +325,6 @@ def _notification_of(thread: ThreadReport) -> str | None:
     """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
     result = None
     innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
-    if any((PurePath(frame.file or "").name, frame.function) in _IDLE for frame in innermost):
-        return None
     for frame in innermost:
         for (file, function), what in _NOTIFICATIONS.items():
             name = function if "." in frame.function else function.rpartition(".")[2]
