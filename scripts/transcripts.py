@@ -169,14 +169,20 @@ def check(page: Path, write: bool, runner: Runner = Runner()) -> bool:
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description="compare the transcripts in the docs with what is printed now")
+    parser = argparse.ArgumentParser(
+        description="compare the transcripts in the docs with what is printed now"
+    )
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", help="put what is printed now into the pages")
-    parser.add_argument("--dualdbg", metavar="COMMAND", help="an installed dualdbg, instead of this checkout's")
+    parser.add_argument(
+        "--dualdbg", metavar="COMMAND", help="an installed dualdbg, instead of this checkout's"
+    )
     parser.add_argument("--python", metavar="PATH", help="the interpreter of the programs")
     given = parser.parse_args()
     runner = Runner(given.dualdbg, given.python)
-    pages = given.pages or [page for page in sorted((ROOT / "docs").rglob("*.md")) if MARK in page.read_text()]
+    pages = given.pages or [
+        page for page in sorted((ROOT / "docs").rglob("*.md")) if MARK in page.read_text()
+    ]
     right = [check(page, given.write, runner) for page in pages]
     return 0 if given.write or all(right) else 1
 

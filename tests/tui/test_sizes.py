@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from rich.cells import cell_len
 from rich.color import Color
 from rich.segment import Segment
 from textual import events
+from textual.geometry import Size
 
 from dualdbg.model import NativeFrame, Role, Thread
 from dualdbg.tui.model.layout_presets import PANES
@@ -101,6 +103,10 @@ def views(screen: Screen) -> list[LineView]:
     return [view for view in screen.app.query(LineView) if view.display and view.region.area]
 
 
+def has_size(screen: Screen, size: tuple[int, int]) -> bool:
+    return screen.app.size == Size(*size)
+
+
 def rows_fit(screen: Screen) -> None:
     """A line of a list is as wide as the list has room: what is too long is cut and marked, not hidden."""
     for view in views(screen):
@@ -165,7 +171,7 @@ def test_a_hundred_threads_and_a_thousand_locals_of_a_real_program(tmp_path: Pat
         await screen.stopped()
         for size in SIZES:
             await screen.pilot.resize_terminal(*size)
-            await screen.until(lambda size=size: screen.app.size == size, f"{size}")
+            await screen.until(partial(has_size, screen, size), f"{size}")
             for name in ("threads", "variables"):
                 screen.app.show_pane(name)
                 await screen.pilot.pause()
@@ -203,9 +209,9 @@ def test_what_is_clicked_is_what_happens(tmp_path: Path, size: tuple[int, int]) 
         app, table = screen.app, screen.session.breakpoints
         stack, source, threads = app.views.stack, app.views.source, app.views.threads
         await screen.pilot.click(stack, offset=(10, 1))
-        await screen.until(lambda: stack.selected == 1 and source.current == 6, "the caller")
+        await screen.until(lambda: stack.selected == 1 and source.current == 7, "the caller")
         await screen.pilot.click(stack, offset=(10, 0))
-        await screen.until(lambda: stack.selected == 0 and source.current == 1, "the frame again")
+        await screen.until(lambda: stack.selected == 0 and source.current == 2, "the frame again")
         await screen.pilot.click(source, offset=(0, 2))
         await screen.until(lambda: [one.spec.line for one in table.all()] == [2, 3], "a breakpoint")
         await screen.pilot.click(source, offset=(0, 2))
@@ -222,7 +228,7 @@ def test_what_is_clicked_is_what_happens(tmp_path: Path, size: tuple[int, int]) 
         epoch = screen.session.epoch
         await screen.pilot.click(offset=(keys.index("Next"), app.size.height - 1))
         await screen.stopped(epoch)
-        assert source.current == 2
+        assert source.current == 3
 
     on_screen(work, folder=tmp_path, script=script, breakpoints=["calls.py:2"], size=size)
 
@@ -234,8 +240,33 @@ def test_the_wheel_scrolls_and_leaves_the_cursor(tmp_path: Path) -> None:
         stack = screen.app.views.stack
         await screen.pilot._post_mouse_events([events.MouseScrollDown], stack, offset=(5, 2))
         await screen.until(lambda: stack.scroll_offset.y == 3, "three lines further")
-        assert "level_0 " not in screen.text() and stack.cursor == 0
+        assert "level_2 " not in screen.text() and "level_3 " in screen.text() and stack.cursor == 0
         await screen.pilot._post_mouse_events([events.MouseScrollUp], stack, offset=(5, 2))
         await screen.until(lambda: stack.scroll_offset.y == 0, "back again")
 
     scripted(work, tmp_path)
+
+
+def test_a_program_that_asks_for_the_mouse_gets_it(tmp_path: Path) -> None:
+    """One report for one turn of the wheel, and its pane does not scroll."""
+    script = tmp_path / "mouse.py"
+    script.write_text(
+        "import os, sys, tty\n"
+        "tty.setraw(0)\n"
+        "print('line\\r\\n' * 200 + '\\x1b[?1000h\\x1b[?1006h' + 'ready', end='', flush=True)\n"
+        "while (read := os.read(0, 100)) != b'q':\n"
+        "    print(f'got {read!r}', end='\\r\\n', flush=True)\n"
+    )
+
+    async def work(screen: Screen) -> None:
+        program = screen.app.views.program
+        screen.app.show_pane("program")
+        await screen.until(lambda: "ready" in screen.text(), "the program")
+        before = program.scroll_offset.y
+        await screen.pilot._post_mouse_events([events.MouseScrollUp], program, offset=(4, 2))
+        await screen.until(lambda: "got b'\\x1b[<64;5;" in screen.text(), "the report")
+        assert screen.text().count("got b") == 1 and program.scroll_offset.y >= before
+        await screen.press("q")
+        await screen.ended()
+
+    on_screen(work, folder=tmp_path, script=script)

@@ -159,7 +159,7 @@ def test_the_place_of_a_generated_function(client: Client) -> None:
     assert re.search(r"at::_ops::randn::call in \S*libtorch_cpu\.so", answer)
 
 
-TYPED = (
+TYPED: tuple[tuple[str, str, dict[str, Any], list[int], list[str]], ...] = (
     # page, what it says to type where VS Code asks, what it says to change, a breakpoint on a line, the buttons
     ("1-randn", "randn@all", {}, [3], ["stepIn", "continue", "continue"]),
     ("2-jit-script", "preset:jit-script", {"justMyCode": False}, [], ["continue"] * 4),
