@@ -176,7 +176,7 @@ JOURNEYS = {
 PICTURES = {
     **JOURNEYS,
     "dashboard": Picture("testdebug.py", ("randn",), both_languages, torch=True),
-    "dashboard-tensor": Picture("training.py", ("training.py:6",), after_a_step, torch=True),
+    "dashboard-tensor": Picture("weights.py", ("weights.py:6",), after_a_step, torch=True),
     "dashboard-changes": Picture("native_demo.py", ("sample::inner_loop",), a_loop),
     "dashboard-machine": Picture("native_demo.py", ("sample::inner_loop",), the_machine, (140, 40)),
     "dashboard-breakpoints": Picture("native_demo.py", ("sample::inner_loop",), some_breakpoints),

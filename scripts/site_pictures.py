@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "build" / "site"
 SECONDS = 300
-SIZE = (1200, 900)
+SIZE = (1280, 900)
 SITES = {"site": 1, "site-dark": 0}
 """The pictures, and what the browser says of the user's wish: Blink's number for light and for dark."""
 

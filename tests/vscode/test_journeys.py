@@ -98,6 +98,14 @@ def test_the_configuration_is_the_command_of_the_page(page: Path) -> None:
     assert set(shown) == {"name", "type", "request", "breakpoints", *typed.options}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_each_page_ends_in_vscode_and_in_the_dashboard(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.*)$", text, re.M)
+    assert headings[-2].startswith("Now do it in VS Code") and headings[-1] == "In the dashboard"
+    assert "dualdbg run --tui " in text and f"(../images/journey-{page.stem[0]}.svg)" in text
+
+
 @pytest.fixture
 def client() -> Iterator[Client]:
     require(importlib.util.find_spec("torch"), "PyTorch")
