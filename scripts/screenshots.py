@@ -108,7 +108,8 @@ async def some_breakpoints(screen: Screen) -> None:
     for line in ("break sample::helper", "break native_demo.py:31 if value > 5", "break raise:LookupError"):
         count = len(screen.session.breakpoints.all())
         await screen.command(line)
-        await screen.until(lambda count=count: len(screen.session.breakpoints.all()) > count, line)
+        view = screen.app.views.breakpoints
+        await screen.until(lambda count=count, view=view: len(view.rows) > count, line)
     await screen.press("escape", "5", "end", "space")
     await screen.until(lambda: not screen.session.breakpoints.all()[-1].enabled, "off")
     await screen.press("home", "enter")

@@ -15,7 +15,9 @@ from textual.geometry import Size
 
 from dualdbg.model import NativeFrame, Role, Thread
 from dualdbg.tui.model.layout_presets import PANES
+from dualdbg.tui.terminal.pty import ENVIRONMENT
 from dualdbg.tui.widgets.line_view import LineView
+from tests.support import SAMPLES
 
 from .driver import Screen, on_screen
 from .scripted import TID, ScriptedSession, frame, value
@@ -191,6 +193,41 @@ def test_a_hundred_threads_and_a_thousand_locals_of_a_real_program(tmp_path: Pat
 
     line = next(n for n, text in enumerate(script.read_text().splitlines(), 1) if "total =" in text)
     on_screen(work, folder=tmp_path, script=script, breakpoints=[f"many.py:{line}"])
+
+
+def test_panes_that_come_into_sight_show_this_stop(tmp_path: Path, native_samples: Path) -> None:
+    """By another size, another layout, or when a zoomed pane gives its room back: none says what was before."""
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        registers = screen.app.views.registers
+
+        def shows_this_stop() -> bool:
+            stop = screen.session.stop
+            assert stop is not None and isinstance(stop.frame, NativeFrame)
+            counter = [
+                line for line in screen.lines(registers) if line.lstrip("* ").split()[:1] in (["rip"], ["pc"])
+            ]
+            return bool(registers.region.area) and [f"{stop.frame.pc:#x}" in line for line in counter] == [
+                True
+            ]
+
+        assert not registers.region.area and not registers.rows
+        await screen.pilot.resize_terminal(200, 60)
+        await screen.until(shows_this_stop, "the registers in a larger terminal")
+        await screen.press("1", "z")
+        await screen.go_on("n")
+        assert not shows_this_stop()
+        await screen.press("z")
+        await screen.until(shows_this_stop, "the registers of the next stop")
+
+    on_screen(
+        work,
+        folder=tmp_path,
+        script=SAMPLES / "native_demo.py",
+        breakpoints=["sample::inner_loop"],
+        launch_options={"env": {**ENVIRONMENT, "PYTHONPATH": str(native_samples)}},
+    )
 
 
 # -- the mouse --------------------------------------------------------------------------------------
