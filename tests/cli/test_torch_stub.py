@@ -43,7 +43,8 @@ def packages(tmp_path: Path) -> Path:
     for entry in wheel.iterdir():
         if not entry.name.startswith("_C."):
             (package / entry.name).symlink_to(entry)
-    (package.parent / "torchgen").symlink_to(wheel.parent / "torchgen")  # the table of operators is beside torch
+    # The table of operators is beside torch.
+    (package.parent / "torchgen").symlink_to(wheel.parent / "torchgen")
     source = tmp_path / "stub.c"
     source.write_text(STUB)
     command = [

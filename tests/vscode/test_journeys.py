@@ -17,7 +17,7 @@ import pytest
 from tests.cli.test_transcripts import script as transcripts
 from tests.dap.client import Client, StdioAdapter, connect
 from tests.dap.server import Server
-from tests.support import ROOT, require
+from tests.support import ROOT, SAMPLES, require
 
 from .test_init import init, value
 
@@ -167,6 +167,26 @@ def test_the_place_of_a_generated_function(client: Client) -> None:
     assert re.search(r"at::_ops::randn::call in \S*libtorch_cpu\.so", answer)
 
 
+def generated(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A configuration that `dualdbg vscode init` writes, and the task that it starts first."""
+    init(folder)
+    files = {path.stem: value(path.read_text()) for path in (folder / ".vscode").iterdir()}
+    entry = next(one for one in files["launch"]["configurations"] if one["name"] == name)
+    return entry, next(one for one in files["tasks"]["tasks"] if one["label"] == entry["preLaunchTask"])
+
+
+def words(task: dict[str, Any], program: Path, typed: str = "") -> list[str]:
+    """What the task runs behind ``dualdbg dap --listen=PORT``, with VS Code's variables filled in."""
+    variables = {
+        "${input:dualdbg.breakpoint}": typed,
+        "${command:python.interpreterPath}": sys.executable,
+        "${file}": str(program),
+    }
+    verb, listen, *rest = [variables.get(word, word) for word in task["args"]]
+    assert verb == "dap" and listen.startswith("--listen=")
+    return rest
+
+
 TYPED: tuple[tuple[str, str, dict[str, Any], list[int], list[str]], ...] = (
     # page, what it says to type where VS Code asks, what it says to change, a breakpoint on a line, the buttons
     ("1-randn", "randn@all", {}, [3], ["stepIn", "continue", "continue"]),
@@ -200,22 +220,10 @@ def test_f5_with_the_generated_files(
     page = next(page for page in PAGES if page.stem == name).read_text(encoding="utf-8")
     assert typed in page and "dualdbg: this file, stop at ..." in page
     assert all(json.dumps(key) in page for key in changed)
-    init(tmp_path)
-    files = {path.stem: value(path.read_text()) for path in (tmp_path / ".vscode").iterdir()}
-    entry = next(
-        one for one in files["launch"]["configurations"] if one["name"] == "dualdbg: this file, stop at ..."
-    )
-    task = next(one for one in files["tasks"]["tasks"] if one["label"] == entry["preLaunchTask"])
+    entry, task = generated(tmp_path, "dualdbg: this file, stop at ...")
     program = re.search(r"samples/\w+\.py", page)
     assert program is not None
-    variables = {
-        "${input:dualdbg.breakpoint}": typed,
-        "${command:python.interpreterPath}": sys.executable,
-        "${file}": str(ROOT / program[0]),
-    }
-    verb, listen, *rest = [variables.get(word, word) for word in task["args"]]
-    assert verb == "dap" and listen.startswith("--listen=")
-    server = Server(*rest)
+    server = Server(*words(task, ROOT / program[0], typed))
     client = connect(server.port)
     try:
         path = ROOT / program[0]
@@ -231,3 +239,36 @@ def test_f5_with_the_generated_files(
     finally:
         client.close()  # type: ignore[attr-defined]
         server.close()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+@pytest.mark.processes
+def test_the_third_journey_with_the_generated_files(tmp_path: Path) -> None:
+    """A variable of the task, a breakpoint on a line, and the preset set in the debug console."""
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    page = next(page for page in PAGES if page.stem == "3-interpreter").read_text(encoding="utf-8")
+    name, log = "PYTORCH_JIT_LOG_LEVEL", "profiling_graph_executor_impl"
+    assert f'`"env": {{"{name}": "{log}"}}` beside `"cwd"`' in page and "a breakpoint on line 19" in page
+    entry, task = generated(tmp_path, "dualdbg: this file")
+    assert "cwd" in task["options"]  # what the page speaks of
+    script = SAMPLES / "jit_script.py"
+    server = Server(*words(task, script), **{name: log})
+    client = connect(server.port)
+    try:
+        client.start(entry, command="attach", lines={script: [19]})
+        thread = client.stopped()["threadId"]
+        frame, place = top(client, thread)
+        assert place == "<module> jit_script.py:19"
+        client.evaluate("`break preset:jit-run", frame)
+        client.go("continue", thread)
+        client.stopped()
+        frame, place = top(client, thread)
+        assert place.startswith("torch::jit::initJitScriptBindings")
+        answer = client.evaluate("`ivalue-stack", frame)["result"] + client.output
+        assert re.search(r"\[2\] int: 5", answer)
+        client.request("disconnect", {"terminateDebuggee": True})
+    finally:
+        client.close()  # type: ignore[attr-defined]
+        _, printed = server.close()
+    assert "[DUMP profiling_graph_executor_impl.cpp:" in printed
