@@ -3,6 +3,9 @@
     python scripts/transcripts.py [PAGE...]            compare; exit status 1 where something differs
     python scripts/transcripts.py --write [PAGE...]    put what the commands print now into the pages
 
+With ``--dualdbg COMMAND`` that is run in the place of this checkout's, and with ``--python PATH`` the programs run
+under that interpreter: so scripts/wheel-journey walks a page with a wheel that is installed.
+
 A transcript is a block behind a line `<!-- transcript -->`: indented by four spaces, a command behind `$ `, then what
 it prints. Commands run in the root of the project. Numbers of processes, addresses, versions and the folders of an
 interpreter may be others. A line `...` stands for any lines: for what the program prints while dualdbg says something
@@ -11,6 +14,7 @@ too, of which either may come first.
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import os
 import re
@@ -57,6 +61,28 @@ class Transcript:
     shown: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Runner:
+    """What ``dualdbg`` stands for in a page, and the interpreter of the programs; None is this checkout's, and what
+    dualdbg takes by itself."""
+
+    dualdbg: str | None = None
+    python: str | None = None
+
+    def command(self, line: str) -> list[str]:
+        """The words to run for a line of a page."""
+        _, *words = shlex.split(line)
+        if self.python is not None and words[:1] == ["run"]:
+            words[1:1] = ["--python", self.python]
+        ours = [sys.executable, "-m", "dualdbg"] if self.dualdbg is None else [self.dualdbg]
+        return [*ours, *words]
+
+    def environment(self) -> dict[str, str]:
+        """Lines come when they are printed, as on a terminal; an installed dualdbg sees nothing of the checkout."""
+        plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+        return {**os.environ, **plain, **({"PYTHONPATH": str(ROOT)} if self.dualdbg is None else {})}
+
+
 def transcripts(text: str) -> Iterator[Transcript]:
     """The transcripts of a page. Raises ValueError for a mark without a command behind it."""
     lines = text.splitlines()
@@ -75,16 +101,12 @@ def transcripts(text: str) -> Iterator[Transcript]:
         yield Transcript(begin, end, block[0].removeprefix("$ "), tuple(block[1:]))
 
 
-def printed(command: str) -> list[str]:
+def printed(command: str, runner: Runner = Runner()) -> list[str]:
     """What a command prints now. Raises TimeoutExpired."""
-    words = [sys.executable, "-m", *shlex.split(command)]
-    # What the program prints comes when it prints it, as on a terminal.
-    plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
-    env = {**os.environ, **plain, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        words,
+        runner.command(command),
         cwd=ROOT,
-        env=env,
+        env=runner.environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -125,13 +147,13 @@ def is_as_shown(shown: tuple[str, ...], lines: list[str]) -> bool:
     return True
 
 
-def check(page: Path, write: bool) -> bool:
+def check(page: Path, write: bool, runner: Runner = Runner()) -> bool:
     """Compare a page, or write it anew. Returns whether it showed what is printed."""
     text = page.read_text()
     lines = text.splitlines()
     right = True
     for one in reversed([*transcripts(text)]):
-        now = printed(one.command)
+        now = printed(one.command, runner)
         if is_as_shown(one.shown, now):
             continue
         right = False
@@ -147,12 +169,22 @@ def check(page: Path, write: bool) -> bool:
 
 def main() -> int:
     """The command line."""
-    words = sys.argv[1:]
-    write = "--write" in words
-    named = [Path(word) for word in words if word != "--write"]
-    pages = named or [page for page in sorted((ROOT / "docs").rglob("*.md")) if MARK in page.read_text()]
-    right = [check(page, write) for page in pages]
-    return 0 if write or all(right) else 1
+    parser = argparse.ArgumentParser(
+        description="compare the transcripts in the docs with what is printed now"
+    )
+    parser.add_argument("pages", nargs="*", type=Path)
+    parser.add_argument("--write", action="store_true", help="put what is printed now into the pages")
+    parser.add_argument(
+        "--dualdbg", metavar="COMMAND", help="an installed dualdbg, instead of this checkout's"
+    )
+    parser.add_argument("--python", metavar="PATH", help="the interpreter of the programs")
+    given = parser.parse_args()
+    runner = Runner(given.dualdbg, given.python)
+    pages = given.pages or [
+        page for page in sorted((ROOT / "docs").rglob("*.md")) if MARK in page.read_text()
+    ]
+    right = [check(page, given.write, runner) for page in pages]
+    return 0 if given.write or all(right) else 1
 
 
 if __name__ == "__main__":

@@ -36,5 +36,7 @@ def commands(app: Dashboard) -> Iterator[SystemCommand]:
     for row in all_commands():
         usage = f"{row.usage}: " if row.usage else ""
         yield SystemCommand(
-            f"Prompt: {row.name}", escape(f"{usage}{row.summary}"), partial(app.offer_command, row)
+            f"Prompt: {', '.join(row.names)}",
+            escape(f"{usage}{row.summary}"),
+            partial(app.offer_command, row),
         )

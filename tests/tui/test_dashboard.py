@@ -447,25 +447,6 @@ def test_quitting_a_living_program_asks_first(tmp_path: Path, counter: Path) -> 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 
 
-def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, counter: Path) -> None:
-    from dualdbg.console.commands.registry import all_commands
-
-    async def work(screen: Screen) -> list[str]:
-        await screen.stopped()
-        assert screen.app.views.prompt.line.placeholder == "F1: all that can be done; help: commands"
-        titles = [command.title for command in screen.app.get_system_commands(screen.app.screen)]
-        await screen.press("f1")
-        await screen.until(lambda: len(screen.app.screen_stack) == 2, "the palette")
-        await screen.press("escape")
-        return titles
-
-    titles = on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-    assert (tmp_path / "state.json").exists()  # the hint is for the first time
-    for command in all_commands():
-        assert any(title == f"Prompt: {command.name}" for title in titles)
-    assert len(set(titles)) == len(titles)
-
-
 def test_keys_can_be_changed(tmp_path: Path, counter: Path) -> None:
     (tmp_path / "keys.toml").write_text('[keys]\ncontinue = "f12"\n')
     (tmp_path / "state.json").write_text("{}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -35,10 +36,16 @@ class Arranging(Base):
         preset = suitable(self.size.width, self.size.height) if layout == AUTOMATIC else layout
         if preset != self._preset:
             self._preset = preset
-            focused = self.focused_pane()
+            focused, before = self.focused_pane(), self.workspace.shown()
             self.workspace.arrangement = self.settings.arrangement(preset)
             if focused is not None:
                 self.workspace.show_pane(focused)
+            self._read_new(before)
+
+    def _read_new(self, before: Sequence[str]) -> None:
+        """Panes have come into sight: what they show is read, for nothing is read for those that nobody sees."""
+        if self.follower is not None and not set(self.workspace.shown()) <= set(before):
+            self.follower.reload()
 
     # -- panes ------------------------------------------------------------------------------------
 
@@ -54,10 +61,11 @@ class Arranging(Base):
         if name in self.workspace.shown():
             self._focus_pane(name)
             return
+        before = self.workspace.shown()
         self.workspace.show_pane(name)
         self._focus_pane(name)
-        if read and self.follower is not None:
-            self.follower.reload()
+        if read:
+            self._read_new(before)
 
     def _focus_pane(self, name: str) -> None:
         content: Widget = self.workspace.panes[name].content
@@ -88,8 +96,9 @@ class Arranging(Base):
     # -- layouts ----------------------------------------------------------------------------------
 
     def action_zoom(self) -> None:
-        workspace = self.workspace
+        workspace, before = self.workspace, self.workspace.shown()
         workspace.zoomed = None if workspace.zoomed is not None else self.focused_pane()
+        self._read_new(before)
 
     def action_layout(self) -> None:
         names = [AUTOMATIC, *PRESETS]
@@ -102,8 +111,10 @@ class Arranging(Base):
         """Take a preset of the layout, or AUTOMATIC, and remember it."""
         self._preset = ""
         self.settings = replace(self.settings, layout=name)
+        before = self.workspace.shown()
         self.workspace.zoomed = None
         self.arrange()
+        self._read_new(before)
         self._remember()
         shown = f"{name} ({self._preset})" if name == AUTOMATIC else f"{name}, in every size"
         self.notify(f"Layout: {shown}", timeout=2)

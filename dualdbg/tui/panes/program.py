@@ -171,25 +171,26 @@ class ProgramView(LineView):
         self._mouse(event, event.button - 1, pressed=False)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        if not self._mouse(event, 65, pressed=True):
-            super().on_mouse_scroll_down(event)
+        self._mouse(event, 65, pressed=True)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        if not self._mouse(event, 64, pressed=True):
-            super().on_mouse_scroll_up(event)
+        self._mouse(event, 64, pressed=True)
 
-    def _mouse(self, event: events.MouseEvent, button: int, pressed: bool) -> bool:
-        """Report a mouse button to the program, if it has asked for reports (ctlseqs, "Mouse Tracking", SGR)."""
+    def _mouse(self, event: events.MouseEvent, button: int, pressed: bool) -> None:
+        """Report a mouse button to the program, if it has asked for reports (ctlseqs, "Mouse Tracking", SGR).
+
+        Nothing else is done with it then.
+        """
         screen = self.screen_
         offset = event.get_content_offset(self)
         if screen is None or self.terminal is None or offset is None or not self.takes_keys():
-            return False
+            return
         if not screen.modes.mouse or not screen.modes.mouse_sgr:
-            return False
+            return
         event.stop()
+        event.prevent_default()  # Textual calls the handlers of the classes below too
         y = offset.y + self.scroll_offset.y - (0 if screen.alternate else len(screen.history))
         self.terminal.send(f"\x1b[<{max(button, 0)};{offset.x + 1};{y + 1}{'M' if pressed else 'm'}")
-        return True
 
 
 @lru_cache(maxsize=1024)

@@ -98,7 +98,7 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
     mark = "▸" if selected else " "
     start = f"{mark}{label:<{width}} "
     room -= len(start) + 5
-    name = short_function(frame.function or "??", max(room, 8))
+    name = fit(short_function(frame.function or "??", max(room, 8)), max(room, 8))  # that one counts letters
     place = _end(place_of(frame), room - cell_len(name) - 1)
     return (start, "number"), (f"{tag:<4} ", look), (name, look), (f" {place}" if place else "", "dim")
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding
+from textual.binding import ActiveBinding
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -25,7 +25,7 @@ class KeysLine(Widget):
     def __init__(self) -> None:
         super().__init__()
         self.hidden: tuple[str, ...] = ()
-        self._ends: list[tuple[int, Binding]] = []
+        self._ends: list[tuple[int, ActiveBinding]] = []
 
     def hide(self, names: tuple[str, ...]) -> None:
         """Actions that mean nothing now, by their names."""
@@ -39,17 +39,17 @@ class KeysLine(Widget):
     def _updated(self, _screen: Screen[object]) -> None:
         self.refresh()
 
-    def shown(self) -> list[Binding]:
+    def shown(self) -> list[ActiveBinding]:
         """The keys that have a word, each action once."""
-        found: dict[str, Binding] = {}
+        found: dict[str, ActiveBinding] = {}
         active = self.screen.active_bindings.values()
         for own in (True, False):
             for one in active:
                 if one.binding.id in self.hidden:
                     continue
                 if one.binding.show and one.enabled and (one.node is not self.app) is own:
-                    found.setdefault(one.binding.action, one.binding)
-        return sorted(found.values(), key=lambda binding: _ORDER.get(binding.id or "", -1))
+                    found.setdefault(one.binding.action, one)
+        return sorted(found.values(), key=lambda one: _ORDER.get(one.binding.id or "", -1))
 
     def render_line(self, y: int) -> Strip:
         base = self.rich_style
@@ -58,17 +58,17 @@ class KeysLine(Widget):
         segments: list[Segment] = []
         self._ends = []
         at = 0
-        for binding in self.shown():
-            key, word = self.app.get_key_display(binding), f" {binding.description}  "
+        for one in self.shown():
+            key, word = self.app.get_key_display(one.binding), f" {one.binding.description}  "
             if at + len(key) + len(word) - 1 > self.size.width:
                 break
             segments += [Segment(key, key_style), Segment(word, word_style)]
             at += len(key) + len(word)
-            self._ends.append((at, binding))
+            self._ends.append((at, one))
         return Strip(segments).crop_extend(0, self.size.width, base)
 
     async def on_click(self, event: events.Click) -> None:
-        for end, binding in self._ends:
+        for end, one in self._ends:
             if event.x < end:
-                await self.app.run_action(binding.action, self.screen.focused or self.app)
+                await self.app.run_action(one.binding.action, one.node)
                 return

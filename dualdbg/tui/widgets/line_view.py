@@ -269,13 +269,18 @@ class LineView(ScrollView, can_focus=True):
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """Scroll by some lines."""
-        event.stop()
-        self.scroll_to(y=self.scroll_offset.y + _WHEEL, animate=False)
+        self._turn_wheel(event, _WHEEL)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Scroll back by some lines."""
+        self._turn_wheel(event, -_WHEEL)
+
+    def _turn_wheel(self, event: events.MouseEvent, lines: int) -> None:
+        if event.ctrl or event.shift:
+            return  # Textual's own answer scrolls sideways
         event.stop()
-        self.scroll_to(y=self.scroll_offset.y - _WHEEL, animate=False)
+        event.prevent_default()  # else Textual scrolls as well
+        self.scroll_to(y=self.scroll_offset.y + lines, animate=False)
 
     # -- search -----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import socket
@@ -15,6 +16,7 @@ import pytest
 
 from dualdbg.vscode.extension import pack
 from tests.support import ROOT, build_native, require, wait_until
+from tests.vscode.test_journeys import configuration as configuration_of
 
 from .browser import Browser
 from .vscode_server import DOWNLOADS, Server, chromium, installed_puppeteer, node
@@ -313,3 +315,39 @@ def test_two_debuggers(session: Session, browser: Browser) -> None:
         assert "exited normally" in done.stdout, done.stdout + done.stderr
         window.ended()
     assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"
+
+
+def test_the_first_journey(session: Session, browser: Browser) -> None:
+    """docs/journeys/1-randn.md by its keys, with the configuration that it shows: from the import to the kernel."""
+    require(importlib.util.find_spec("torch"), "PyTorch")
+    session.dualdbg("vscode", "install", "--code", str(session.code))
+    shutil.copytree(
+        ROOT / "samples", session.project / "samples", ignore=shutil.ignore_patterns("native", "hangs")
+    )
+    shown = configuration_of(ROOT / "docs" / "journeys" / "1-randn.md")
+    launch = {"configurations": [{**shown, "python": sys.executable}]}
+    (session.project / ".vscode").mkdir()
+    (session.project / ".vscode/launch.json").write_text(json.dumps(launch))
+    line = r"<module> testdebug.py {}:1".format
+    with session.server as server:
+        window = Workbench(browser, server.url, session.project, PICTURES)
+        window.open("demo.py")  # some file: F5 wants an editor
+        window.open_debug_view(shown["name"])
+        window.start_selected()
+        window.stopped_at(line(1), seconds=START_SECONDS)
+        window.press("F10")
+        window.has_frames("THPModule_initExtension.*", seconds=START_SECONDS)
+        window.press("F5")
+        window.stopped_at(line(3), seconds=START_SECONDS)
+        window.press("F11")
+        window.has_frames("torch::autograd::THPVariable_randn.*", seconds=START_SECONDS)
+        window.press("F5")
+        window.has_frames("at::_ops::randn::call.*")
+        window.press("F5")
+        window.has_frames("at::native::randn.*", FOLDED, BOUNDARY, line(3))
+        window.has_variables(r"size = \[2, 3\].*", "device = cpu.*")
+        window.look("journey-1")
+        window.press("Shift", "F11")
+        window.stopped_at(line(3))
+        window.press("F5")
+        window.ended()

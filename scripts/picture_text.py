@@ -1,0 +1,46 @@
+"""What a picture of the documentation says, so that one made now can be held against the one that is there."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from scripts.transcripts import masked
+
+_TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
+# What one run prints otherwise than another: numbers of processes and threads wherever they stand, of pipes, and the
+# paths and columns that their length moves.
+_VARIES = (
+    (re.compile(r"\b\d{4,7}\b"), "N"),
+    (re.compile(r"-?\b\d+\.\d+(e-?\d+)?\b"), "X"),
+    (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
+    (re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f ]*\S*"), "BYTES"),
+    (re.compile(r"\S*/tmp\S*/"), "FOLDER/"),
+)
+
+
+def lines_of(svg: str) -> list[str]:
+    """The lines of text in a picture as Rich and Textual write it."""
+    rows: dict[float, list[tuple[float, str]]] = defaultdict(list)
+    for x, y, text in _TEXT.findall(svg):
+        rows[float(y)].append((float(x), html.unescape(text).replace("\N{NO-BREAK SPACE}", " ")))
+    return [
+        "".join(text for _, text in sorted(rows[y], key=lambda part: part[0])).strip() for y in sorted(rows)
+    ]
+
+
+def same_of(line: str) -> str:
+    """A line without what differs from run to run."""
+    for pattern, text in _VARIES:
+        line = pattern.sub(text, line)
+    return masked(line)
+
+
+def differences(there: str, now: str) -> Iterator[str]:
+    """The lines of two pictures that say something else."""
+    for number, (old, new) in enumerate(zip_longest(lines_of(there), lines_of(now), fillvalue=""), 1):
+        if same_of(old) != same_of(new):
+            yield f"line {number}:\n  - {old}\n  + {new}"
