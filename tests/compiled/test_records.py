@@ -107,6 +107,75 @@ def test_the_kernels_of_a_record(folder: Path) -> None:
     assert code.library_of(multiplied) is None
 
 
+GRAPH = """\
+cpp_wrapper_src = (
+r'''
+#include <torch/csrc/inductor/cpp_wrapper/cpu.h>
+extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
+                       float* out_ptr0);
+extern "C"  void  cpp_fused_sum_1();
+void inductor_entry_impl(AtenTensorHandle* input_handles, AtenTensorHandle* output_handles) {
+    // [Provenance debug handles] cpp_fused_add_0:1
+    cpp_fused_add_0((const float*)(a.data_ptr()), (float*)(b.data_ptr()));
+    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
+    // another comment
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_mm_out(b, a, a));
+    // [Provenance debug handles] cpp_fused_sum_1:3
+    cpp_fused_sum_1();
+}
+extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
+                       float* out_ptr0)
+{
+}
+extern "C"  void  cpp_fused_sum_1()
+{
+}
+'''
+)
+inductor_entry = CppWrapperCodeCache.load_pybinding(main_code=cpp_wrapper_src)
+"""
+
+
+def test_a_graph_that_is_one_library(tmp_path: Path) -> None:
+    """Its frames are told apart by their functions, and lines of its own function by the calls there."""
+    traces = {
+        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
+        "aoti_torch_cpu_mm_out:2": TRACES["extern_kernels.mm:2"],
+        "cpp_fused_sum_1:3": ['  File "/home/model.py", line 30, in step\n    return total.sum()\n'],
+    }
+    members = {"cache_key": MODULE, "source_code": GRAPH}
+    text = json.dumps(traces)
+    write(tmp_path, pickle.dumps(CompiledFxGraph(**members, inductor_provenance_stack_traces_str=text)))
+    source = tmp_path / "zz" / f"{KERNEL}.main.cpp"
+    source.parent.mkdir()
+    source.write_text(GRAPH.split("r'''")[1].split("'''")[0] + "\n// the entry of Python\n")
+    library = str(source.with_suffix(".so"))
+    Path(library).touch()
+    code = CompiledCode(tmp_path)
+    added, summed, multiplied = code.kernels()
+    assert (added.function, added.arguments) == ("cpp_fused_add_0", ("const float*", "float*"))
+    assert (summed.function, summed.arguments) == ("cpp_fused_sum_1", ())
+    assert [one.calls[0].line for one in (added, summed, multiplied)] == [9, 14, 12]
+    assert code.library_of(summed) == Path(library) and code.library_of(multiplied) is None
+    rows = source.read_text().splitlines()
+    call = rows.index("    cpp_fused_sum_1();") + 1
+    frames = (
+        NativeFrame(0, 0x1000, "cpp_fused_add_0(float const*, float*)", library),
+        NativeFrame(1, 0x2000, "cpp_fused_sum_1 [parallel region]", library),
+        NativeFrame(2, 0x3000, "inductor_entry_impl", library, str(source), call),
+        NativeFrame(3, 0x3000, "inductor_entry_impl", library, "/usr/include/utils.h", call),
+        NativeFrame(4, 0x4000, "inductor_entry_cpp", library, str(source), 1),
+    )
+    stack = with_program_lines(Stack(1, frames, Quality.FULL))
+    assert [lines_text(one.computes) for one in stack.frames] == [
+        "model.py:5, 10-11",
+        "model.py:30",
+        "model.py:30",
+        "",
+        "",
+    ]
+
+
 def test_each_call_has_its_own_lines(folder: Path) -> None:
     code = CompiledCode(folder)
     module = str(folder / "ab" / f"{MODULE}.py")

@@ -78,6 +78,38 @@ def test_a_line_stops_in_the_kernels_that_compute_it(records: str, request: pyte
     )
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("records", ["graphs", "graphs_without_records"])
+def test_a_graph_that_is_one_library(records: str, request: pytest.FixtureRequest) -> None:
+    """Each of its kernels is known by the name of its function."""
+    folder = request.getfixturevalue(records)
+    places = [word for place in (SCALED, MULTIPLIED, SUMMED) for word in ("-b", place)]
+    at_stops = ["bt", "args", "continue", "bt", "continue", "delete 1", "delete 3", "continue"]
+    commands = [word for command in at_stops for word in ("-x", command)]
+    setting = ["--env", "TORCHINDUCTOR_CPP_WRAPPER=1"]
+    done = run(folder, "--compiled-debug", *setting, *places, *commands)
+    assert done.status == 0, done
+    stops = [(stop["frame"]["function"][:16], lines_of(stop["frame"])) for stop in done.of("stopped")]
+    assert stops == [("cpp_fused_add_mu", [9, 14]), ("cpp_fused_sum_ta", [16]), ("cpp_fused_expand", [16])]
+    scaled, summed = done.of("stack")
+    glue = {row["function"]: row["glue"] for row in scaled["frames"]}
+    assert (glue["inductor_entry_impl"], glue["inductor_entry_cpp_py"]) == (False, True)
+    assert "step" in {row["function"] for row in summed["frames"]}
+    pointers = [(row["name"], row["type"]) for row in done.of("variables")[0]["variables"]]
+    assert pointers == [("in_ptr0", "const float *"), ("out_ptr0", "float *")]
+    assert done.of("exited")[0]["code"] == 0
+    assert "aoti_torch_cpu_mm_out: a function of PyTorch's own" in why_unbound(done, MULTIPLIED)
+
+
+@pytest.mark.exhaustive
+def test_the_kernels_of_a_graph_that_is_one_library(graphs: Path) -> None:
+    done = dualdbg("ops", "--compiled", "scale", "--cache", graphs, "--json")
+    (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["function"], one["line"]) for one in row["lines"]] == [("scale", 9), ("step", 14)]
+    assert row["arguments"] == ["const float*", "float*"]
+    assert row["kernel"] in Path(row["source"]).read_text() and Path(row["library"]).is_file()
+
+
 def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
     words = ["--compiled-debug", "--env", "INDUCTOR_PROVENANCE=0", "-b", ADDED, "-x", "bt"]
     done = run(without_records, *words)

@@ -178,6 +178,20 @@ def test_a_running_session_is_diagnosed_without_stopping_it(tmp_path: Path) -> N
     with_server(work)
 
 
+def test_a_thread_that_runs_is_looked_at_twice() -> None:
+    """Only a second look tells that it is busy, and has not just begun."""
+
+    async def work(tools: Tools) -> None:
+        session = (await tools("run", code="while True:\n    pass\n", seconds=0)).data["session"]
+        kinds: list[str] = []
+        while "busy" not in kinds:  # it has begun
+            found = await tools("diagnose", session=session)
+            kinds = [row["kind"] for row in found.data["findings"]]
+        assert "waited for nothing in the last 1 s" in found.text
+
+    with_server(work)
+
+
 def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> None:
     command = [sys.executable, str(SAMPLES / "hunts" / "ranks.py"), "--limit", "300"]
 

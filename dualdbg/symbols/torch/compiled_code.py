@@ -2,11 +2,11 @@
 
 Inductor keeps all of it in one folder, ``TORCHINDUCTOR_CACHE_DIR`` or ``torchinductor_USER`` in the folder for
 temporary files (torch/_inductor/codecache.py and runtime/cache_dir_utils.py of PyTorch 2.13): modules of Python,
-``xx/HASH.py``, which call kernels; the source and the library of each kernel, ``xx/HASH.main.cpp`` and ``.main.so``;
-and a record of each graph, a pickle below ``fxgraph``, which has the text of its module. With INDUCTOR_PROVENANCE the
-record also says from which lines of the program each kernel came. A package of AOTInductor has the same as JSON, beside
-the library of its model. A pickle is looked through for its texts; it is never loaded, because to load one is to run
-what it says.
+``xx/HASH.py``, which call kernels; the source and the library of each kernel, ``xx/HASH.main.cpp`` and ``.main.so``
+(with ``config.cpp_wrapper`` of each graph, with all its kernels in it); and a record of each graph, a pickle below
+``fxgraph``, which has the text of its module. With INDUCTOR_PROVENANCE the record also says from which lines of the
+program each kernel came. A package of AOTInductor has the same as JSON, beside the library of its model. A pickle is
+looked through for its texts; it is never loaded, because to load one is to run what it says.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from ...known.generated_code import is_generated_module, is_kernel_library, is_model_library
-from ...model import Frame, ProgramLine, PythonFrame, Stack
+from ...known.generated_code import GRAPH, KERNEL, is_generated_module, is_kernel_library, is_model_library
+from ...model import Frame, NativeFrame, ProgramLine, PythonFrame, Stack
 
 # The members of torch._inductor.output_code.CompiledFxGraph that are wanted, in the order in which they are pickled.
 _KEY, _SOURCE, _TRACES = "cache_key", "source_code", "inductor_provenance_stack_traces_str"
@@ -30,7 +30,9 @@ _OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch
 _NO_VALUES = ("MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "FRAME")
 _LARGEST = 64_000_000  # bytes of a record that is read
 
-_HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<handles>.+)$")
+_HANDLES = re.compile(r"^\s*(?:#|//) \[Provenance debug handles\] (?P<handles>.+)$")
+# A kernel in the source of a graph: its definition, and not the declaration before it.
+_DEFINED = re.compile(r'^extern "C"\s+void\s+(?P<name>\w+)\((?P<arguments>[^)]*)\)\s*\{', re.MULTILINE)
 _TRACE = re.compile(
     r'File "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<function>.+)(?:\n\s*(?P<code>.*))?'
 )
@@ -39,19 +41,22 @@ _TRACE = re.compile(
 @dataclass(frozen=True)
 class KernelCall:
     """A call of a kernel. ``line`` is that of the module; ``computes`` are the lines of the program that the call
-    computes, in the order of files and lines; None where that was not recorded.
+    computes, in the order of files and lines; None where that was not recorded. ``source_line`` is the call's line in
+    the source of the library, where the library has it.
     """
 
     line: int
     computes: tuple[ProgramLine, ...] | None
+    source_line: int | None = None
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A function that Inductor has generated, or one of PyTorch's own that a generated module calls.
 
-    ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of the
-    kernel; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
+    ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of its
+    library; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
+    ``function`` is what it is called in its library, which it may share with others of its graph.
     """
 
     name: str
@@ -59,6 +64,7 @@ class Kernel:
     calls: tuple[KernelCall, ...]
     source: str | None = None
     arguments: tuple[str, ...] = ()
+    function: str = KERNEL
 
     @property
     def lines(self) -> tuple[ProgramLine, ...] | None:
@@ -168,13 +174,33 @@ def _with_program_lines(frame: Frame) -> Frame:
     if frame.library is None:
         return frame
     if is_model_library(frame.library):
-        name = re.split(r"[ (]", frame.function or "", maxsplit=1)[
-            0
-        ]  # one of a parallel region says so behind it
-        return replace(frame, computes=of_model(frame.library).get(name, ()))
+        return replace(frame, computes=of_model(frame.library).get(_plain_name(frame), ()))
     if is_kernel_library(frame.library):
-        return replace(frame, computes=lines_of(beside(frame.library).of_library(frame.library)))
+        return replace(frame, computes=_of_kernels(frame, beside(frame.library).of_library(frame.library)))
     return frame
+
+
+def _of_kernels(frame: NativeFrame, kernels: Sequence[Kernel]) -> tuple[ProgramLine, ...]:
+    """What a frame computes in a library that is made of these kernels."""
+    name = _plain_name(frame)
+    found = lines_of(
+        one for one in kernels if one.function in (name, KERNEL)
+    )  # alone, it is the whole library
+    if found or not _is_source(frame):
+        return found
+    calls = (call for one in kernels for call in one.calls if call.source_line == frame.line)
+    return _in_order(line for call in calls for line in call.computes or ())
+
+
+def _is_source(frame: NativeFrame) -> bool:
+    """Whether the line of a frame is one of the source of its library, and none of a header's."""
+    stem = (frame.library or "").removesuffix(".so")
+    return frame.line is not None and PurePath(frame.file or "").name == f"{PurePath(stem).name}.cpp"
+
+
+def _plain_name(frame: NativeFrame) -> str:
+    """The name of a function without its parameters; one of a parallel region says so behind it."""
+    return re.split(r"[ (]", frame.function or "", maxsplit=1)[0]
 
 
 def names_file(named: str, file: str) -> bool:
@@ -216,17 +242,18 @@ def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
     module = str(folder / key[1:3] / f"{key}.py")
     traces = _traces(_json(texts.get(_TRACES)))
     handles = _handles(source)
-    generated = _generated(source)
-    for name in dict.fromkeys([*generated, *(handle.rpartition(":")[0] for handle in handles)]):
+    definitions = _definitions(source)
+    for name in dict.fromkeys([*definitions, *(handle.rpartition(":")[0] for handle in handles)]):
+        made = definitions.get(name, _PYTORCHS)
         own = [(line, handle) for handle, line in handles.items() if handle.rpartition(":")[0] == name]
-        calls = [KernelCall(line, traces.get(handle)) for line, handle in sorted(own)]
-        text, arguments = generated.get(name, (None, ()))
+        calls = [KernelCall(line, traces.get(handle), made.calls.get(handle)) for line, handle in sorted(own)]
         yield Kernel(
             name,
             module,
             tuple(calls or (KernelCall(line, None) for line in _lines_that_call(source, name))),
-            text.strip() if text is not None else None,
-            arguments,
+            made.source.strip() if made.source is not None else None,
+            made.arguments,
+            made.function,
         )
 
 
@@ -277,14 +304,14 @@ def _lines_of_trace(trace: object) -> Iterator[ProgramLine]:
 
 
 def _handles(source: str) -> dict[str, int]:
-    """The lines of a module that call kernels, by the handle of each call."""
+    """The lines of a text that call kernels, by the handle of each call."""
     found: dict[str, int] = {}
     handles: list[str] = []
     for number, line in enumerate(source.splitlines(), 1):
         match = _HANDLES.match(line)
         if match is not None:
             handles += re.split(r",\s*", match["handles"].strip())
-        elif handles and line.strip() and not line.lstrip().startswith("#"):
+        elif handles and line.strip() and not line.lstrip().startswith(("#", "//")):
             found.update(dict.fromkeys(handles, number))
             handles = []
     return found
@@ -295,27 +322,62 @@ def _lines_that_call(source: str, name: str) -> list[int]:
     return [number for number, line in enumerate(source.splitlines(), 1) if call.match(line)]
 
 
-def _generated(source: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Text and types of arguments of each kernel that a module defines: ``NAME = async_compile.….(…)``."""
+@dataclass(frozen=True)
+class _Definition:
+    """How a module defines a kernel; ``calls`` are the lines of ``source`` that call it, by handle."""
+
+    source: str | None = None
+    arguments: tuple[str, ...] = ()
+    function: str = KERNEL
+    calls: dict[str, int] = field(default_factory=dict)
+
+
+_PYTORCHS = _Definition()  # of what is called and not defined
+
+
+def _definitions(module: str) -> dict[str, _Definition]:
+    """The kernels that a module defines."""
     try:
-        body = ast.parse(source).body
+        body = ast.parse(module).body
     except (SyntaxError, ValueError, RecursionError):
         return {}
-    found = {}
+    found: dict[str, _Definition] = {}
     for row in body:
-        if not (isinstance(row, ast.Assign) and isinstance(row.value, ast.Call)):
+        if not isinstance(row, ast.Assign) or not isinstance(row.targets[0], ast.Name):
             continue
-        target, made = row.targets[0], row.value.func
-        if not (
-            isinstance(target, ast.Name) and isinstance(made, ast.Attribute) and _is_compiler(made.value)
-        ):
-            continue
-        texts = [text for text in map(_constant, row.value.args) if text is not None]
-        lists = [one.elts for one in row.value.args if isinstance(one, ast.List)]
-        arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
-        if texts:
-            found[target.id] = max(texts, key=len), arguments
+        name, graph = row.targets[0].id, _constant(row.value)
+        if name == GRAPH and graph is not None:
+            found.update(_of_graph(graph))
+        elif isinstance(row.value, ast.Call) and (made := _alone(row.value)) is not None:
+            found[name] = made
     return found
+
+
+def _alone(call: ast.Call) -> _Definition | None:
+    """A kernel that is a library: ``NAME = async_compile.….(…)``."""
+    if not (isinstance(call.func, ast.Attribute) and _is_compiler(call.func.value)):
+        return None
+    texts = [text for text in map(_constant, call.args) if text is not None]
+    lists = [one.elts for one in call.args if isinstance(one, ast.List)]
+    arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
+    return _Definition(max(texts, key=len), arguments) if texts else None
+
+
+def _of_graph(source: str) -> dict[str, _Definition]:
+    """The kernels in the source of a graph, each a function of its own."""
+    calls = _handles(source)
+    found = {}
+    for match in _DEFINED.finditer(source):
+        name = match["name"]
+        arguments = tuple(map(_type_of, match["arguments"].split(","))) if match["arguments"].strip() else ()
+        own = {handle: line for handle, line in calls.items() if handle.rpartition(":")[0] == name}
+        found[name] = _Definition(source, arguments, name, own)
+    return found
+
+
+def _type_of(parameter: str) -> str:
+    """The type of a parameter of C++: what is before its name."""
+    return re.sub(r"\s*\w+$", "", " ".join(parameter.split()))
 
 
 def _is_compiler(node: ast.expr) -> bool:
