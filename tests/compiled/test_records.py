@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dualdbg.console.names import lines_text
+from dualdbg.errors import SymbolError
 from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
 from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
+from dualdbg.symbols.torch.compiled_package import kernels_of_package
 from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
 from tests.cli.driver import dualdbg
 
@@ -357,3 +360,67 @@ def test_a_package_with_odd_json_says_nothing(tmp_path: Path, text: str) -> None
         text.replace('{"k:1": [', '{"k:1": {"stack_traces": [').replace("]}", "]}}")
     )
     assert not any(of_model(str(tmp_path / "model.so")).values())
+
+
+WRAPPER = """\
+void AOTInductorModel::run_impl() {
+    // [Provenance debug handles] cpp_fused_add_0:1
+    cpp_fused_add_0(a, b);
+    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
+    aoti_torch_cpu_mm_out(b, a, a);
+}
+"""
+DEFINITION = 'extern "C"  void  cpp_fused_add_0(const float* in_ptr0,\n    float* out_ptr0)\n{\n}\n'
+
+
+def package(path: Path, *leave_out: str) -> Path:
+    """A package of AOTInductor, as it is laid out in its archive."""
+    folder = "model/data/aotinductor/model"
+    traces = {
+        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
+        "aoti_torch_cpu_mm_out:2": TRACES["extern_kernels.mm:2"],
+    }
+    rows = {handle: {"stack_traces": lines, "post_grad_nodes": []} for handle, lines in traces.items()}
+    files = {
+        f"{MODULE}.wrapper.cpp": WRAPPER,
+        f"{KERNEL}.kernel.cpp": DEFINITION,
+        f"{MODULE}.wrapper.so": "a library",
+        "kernel_information.json": json.dumps(rows),
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            if name not in leave_out:
+                archive.writestr(f"{folder}/{name}", text)
+    return path
+
+
+def test_the_kernels_of_a_package(tmp_path: Path) -> None:
+    inside = f"{package(tmp_path / 'model.pt2')}/model/data/aotinductor/model"
+    added, multiplied = kernels_of_package(tmp_path / "model.pt2")
+    assert (added.kernel.name, added.kernel.arguments) == ("cpp_fused_add_0", ("const float*", "float*"))
+    assert lines_text(added.kernel.lines or ()) == "model.py:5, 10-11"
+    assert [call.line for call in added.kernel.calls] == [3]
+    assert added.kernel.module == f"{inside}/{MODULE}.wrapper.cpp"
+    assert (added.source, added.library) == (f"{inside}/{KERNEL}.kernel.cpp", f"{inside}/{MODULE}.wrapper.so")
+    assert (multiplied.kernel.source, multiplied.library) == (None, None)
+    assert lines_text(multiplied.kernel.lines or ()) == "model.py:20"
+
+
+@pytest.mark.processes
+def test_the_command_reads_packages(tmp_path: Path) -> None:
+    done = dualdbg("ops", "--compiled", "scale", "--cache", package(tmp_path / "model.pt2"))
+    assert "cpp_fused_add_0(const float*, float*)  called in line 3" in done.stdout
+    bare = package(tmp_path / "bare.pt2", "kernel_information.json")
+    dualdbg("ops", "--compiled", "scale", "--cache", bare).complains("no record of what they compute")
+    other = package(tmp_path / "other.pt2", f"{MODULE}.wrapper.so")
+    dualdbg("ops", "--compiled", "scale", "--cache", other).complains("has no record of compiled code")
+
+
+@pytest.mark.parametrize("cut", [0, 10, 700])
+def test_what_is_no_package_is_said(tmp_path: Path, cut: int) -> None:
+    path = package(tmp_path / "model.pt2")
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(SymbolError, match="no package of AOTInductor"):
+        kernels_of_package(path)
+    with pytest.raises(SymbolError, match="No such file"):
+        kernels_of_package(tmp_path / "none.pt2")

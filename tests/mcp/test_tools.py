@@ -211,6 +211,7 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
         assert [row["pid"] for row in one.data["processes"]] == [pid]
         said = await tools("diagnose", tree=pid)
         assert any("load_shard" in row["text"] for row in said.data["findings"])
+        assert "true does not fit" in await tools.refused("stacks", tree=True), "it is no process 1"
         assert "one of pid" in await tools.refused("stacks")
         assert "one of pid" in await tools.refused("stacks", pid=pid, tree=pid)
         assert "no process" in await tools.refused("stacks", tree=2**22 - 3)
@@ -331,6 +332,7 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
     "arguments",
     [
         {"code": "1\0"},
+        {"code": "1", "seconds": True},
         {"code": "1", "args": ["\0"]},
         {"code": "1", "env": {"A": "\0"}},
         {"code": "1", "env": {"A=B": "1"}},

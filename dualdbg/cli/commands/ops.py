@@ -15,7 +15,8 @@ from ...terminal_text import visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:
-    from ...symbols.torch.compiled_code import Kernel
+    from ...symbols.torch.compiled_code import CompiledCode, Kernel
+    from ...symbols.torch.compiled_report import KernelFiles
     from ...symbols.torch.operator_chain import TorchInstallation
 
 
@@ -29,7 +30,7 @@ def main(words: list[str]) -> int:
         return _compiled(given.compiled, Path(given.cache) if given.cache else None, given.json)
     if given.cache is not None:
         raise UsageError(
-            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache DIR"
+            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache PATH"
         )
     if given.generated and not given.names:
         raise UsageError("ops: --generated wants an operator", "dualdbg ops randn --generated")
@@ -71,8 +72,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--cache",
-        metavar="DIR",
-        help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
+        metavar="PATH",
+        help="with --compiled: the folder where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice), "
+        "or a package of AOTInductor",
     )
     parser.add_argument(
         "--generated",
@@ -110,21 +112,21 @@ def _generated(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]
     return as_text(found), as_data(found)
 
 
-def _compiled(wanted: str, folder: Path | None, as_json: bool) -> int:
+def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:
     """Kernels of a compiled function. Raises SymbolError where none is known."""
     from ...symbols.torch.compiled_code import CompiledCode, default_folder
+    from ...symbols.torch.compiled_package import kernels_of_package
     from ...symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
 
-    code = CompiledCode(folder if folder is not None else default_folder())
-    kernels = code.kernels()
-    found = []
-    for kernel in kernels:
-        if computes(kernel, wanted):
-            library = code.library_of(kernel)
-            source = str(library.with_suffix(".cpp")) if library is not None else None
-            found.append(KernelFiles(kernel, source, str(library) if library is not None else None))
+    place = where if where is not None else default_folder()
+    code = CompiledCode(place)
+    is_package = place.is_file()
+    known = kernels_of_package(place) if is_package else [KernelFiles(one) for one in code.kernels()]
+    found = [one for one in known if computes(one.kernel, wanted)]
     if not found:
-        raise SymbolError(*_why_none(wanted, code.folder, kernels))
+        raise SymbolError(*_why_none(wanted, place, [one.kernel for one in known]))
+    if not is_package:
+        found = [_with_files(one.kernel, code) for one in found]
     if as_json:
         sys.stdout.writelines(json.dumps(as_data(one)) + "\n" for one in found)
     else:
@@ -132,20 +134,29 @@ def _compiled(wanted: str, folder: Path | None, as_json: bool) -> int:
     return 0
 
 
-def _why_none(wanted: str, folder: Path, kernels: Sequence[Kernel]) -> tuple[str, str]:
+def _with_files(kernel: Kernel, code: CompiledCode) -> KernelFiles:
+    from ...symbols.torch.compiled_report import KernelFiles
+
+    library = code.library_of(kernel)
+    if library is None:
+        return KernelFiles(kernel)
+    return KernelFiles(kernel, str(library.with_suffix(".cpp")), str(library))
+
+
+def _why_none(wanted: str, place: Path, kernels: Sequence[Kernel]) -> tuple[str, str]:
     """Message and hint."""
     if not kernels:
         return (
-            f"{folder} has no record of compiled code",
-            "run the program with dualdbg run --compiled-debug first; --cache DIR names another folder",
+            f"{place} has no record of compiled code",
+            "run the program with dualdbg run --compiled-debug first; --cache PATH names another folder or package",
         )
     known = sorted({line.function for kernel in kernels for line in kernel.lines or ()})
     if not known:
         return (
-            f"the {len(kernels)} kernels in {folder} have no record of what they compute",
+            f"the {len(kernels)} kernels in {place} have no record of what they compute",
             "compile them once more with dualdbg run --compiled-debug, without TORCHINDUCTOR_FORCE_DISABLE_CACHES",
         )
-    return f"no kernel in {folder} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
+    return f"no kernel in {place} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
 
 
 def torch_folder(python: str) -> Path:

@@ -11,31 +11,32 @@ looked through for its texts; it is never loaded, because to load one is to run 
 
 from __future__ import annotations
 
-import ast
 import errno
 import json
 import os
 import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ...known.generated_code import GRAPH, KERNEL, is_generated_module, is_kernel_library, is_model_library
+from ...known.generated_code import KERNEL, is_generated_module, is_kernel_library, is_model_library
 from ...model import Frame, NativeFrame, ProgramLine, PythonFrame, Stack
+from .generated_text import (
+    PYTORCHS,
+    definitions_of,
+    handles_in,
+    in_order,
+    lines_that_call,
+    traces_of,
+    traces_of_model,
+)
 
 # The members of torch._inductor.output_code.CompiledFxGraph that are wanted, in the order in which they are pickled.
 _KEY, _SOURCE, _TRACES = "cache_key", "source_code", "inductor_provenance_stack_traces_str"
-_OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch/_inductor/debug.py
+OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch/_inductor/debug.py
 _NO_VALUES = ("MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "FRAME")
-_LARGEST = 64_000_000  # bytes of a record that is read
-
-_HANDLES = re.compile(r"^\s*(?:#|//) \[Provenance debug handles\] (?P<handles>.+)$")
-# A kernel in the source of a graph: its definition, and not the declaration before it.
-_DEFINED = re.compile(r'^extern "C"\s+void\s+(?P<name>\w+)\((?P<arguments>[^)]*)\)\s*\{', re.MULTILINE)
-_TRACE = re.compile(
-    r'File "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<function>.+)(?:\n\s*(?P<code>.*))?'
-)
+LARGEST = 64_000_000  # bytes of a record that is read
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Kernel:
     def lines(self) -> tuple[ProgramLine, ...] | None:
         """What all its calls compute; None where that was not recorded."""
         known = [call.computes for call in self.calls if call.computes is not None]
-        return _in_order(line for lines in known for line in lines) if known else None
+        return in_order(line for lines in known for line in lines) if known else None
 
 
 def default_folder() -> Path:
@@ -114,7 +115,7 @@ class CompiledCode:
     def at_line(self, module: str, line: int) -> tuple[ProgramLine, ...]:
         """What a line of a module computes."""
         calls = (call for kernel in self.kernels() if kernel.module == module for call in kernel.calls)
-        return _in_order(one for call in calls if call.line == line for one in call.computes or ())
+        return in_order(one for call in calls if call.line == line for one in call.computes or ())
 
     def library_of(self, kernel: Kernel) -> Path | None:
         """The library of a kernel. None where it has none, or it is not there."""
@@ -144,16 +145,13 @@ def beside(path: str) -> CompiledCode:
 
 def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
     """What each kernel in the library of a model computes, by its function. Empty where the package does not say."""
-    path = Path(library).with_name(_OF_MODEL)
     try:
-        data = json.loads(_data(path))
-    except (OSError, ValueError, RecursionError):
+        traces = traces_of_model(_data(Path(library).with_name(OF_MODEL)).decode(errors="replace"))
+    except OSError:
         return {}
-    rows = data.items() if isinstance(data, dict) else ()
-    traces = _traces({handle: row.get("stack_traces") for handle, row in rows if isinstance(row, dict)})
     names = {handle.rpartition(":")[0] for handle in traces}
     return {
-        name: _in_order(
+        name: in_order(
             line for handle in traces if handle.rpartition(":")[0] == name for line in traces[handle]
         )
         for name in names
@@ -189,7 +187,7 @@ def _of_kernels(frame: NativeFrame, kernels: Sequence[Kernel]) -> tuple[ProgramL
     if found or not _is_source(frame):
         return found
     calls = (call for one in kernels for call in one.calls if call.source_line == frame.line)
-    return _in_order(line for call in calls for line in call.computes or ())
+    return in_order(line for call in calls for line in call.computes or ())
 
 
 def _is_source(frame: NativeFrame) -> bool:
@@ -211,11 +209,7 @@ def names_file(named: str, file: str) -> bool:
 
 def lines_of(kernels: Iterable[Kernel]) -> tuple[ProgramLine, ...]:
     """The lines of the program that any of some kernels computes, each once."""
-    return _in_order(line for kernel in kernels for line in kernel.lines or ())
-
-
-def _in_order(lines: Iterable[ProgramLine]) -> tuple[ProgramLine, ...]:
-    return tuple(sorted(set(lines), key=lambda one: (one.file, one.line, one.function)))
+    return in_order(line for kernel in kernels for line in kernel.lines or ())
 
 
 def _text(source: Path) -> str:
@@ -228,7 +222,7 @@ def _data(path: Path) -> bytes:
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe without a writer would be waited for
             raise OSError(errno.EINVAL, "this is no plain file", str(path))
-        return file.read(_LARGEST)
+        return file.read(LARGEST)
 
 
 # -- records ----------------------------------------------------------------------------------------
@@ -240,17 +234,17 @@ def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
     if key is None or source is None or not is_generated_module(f"{key}.py"):
         return
     module = str(folder / key[1:3] / f"{key}.py")
-    traces = _traces(_json(texts.get(_TRACES)))
-    handles = _handles(source)
-    definitions = _definitions(source)
+    traces = traces_of(_json(texts.get(_TRACES)))
+    handles = handles_in(source)
+    definitions = definitions_of(source)
     for name in dict.fromkeys([*definitions, *(handle.rpartition(":")[0] for handle in handles)]):
-        made = definitions.get(name, _PYTORCHS)
+        made = definitions.get(name, PYTORCHS)
         own = [(line, handle) for handle, line in handles.items() if handle.rpartition(":")[0] == name]
         calls = [KernelCall(line, traces.get(handle), made.calls.get(handle)) for line, handle in sorted(own)]
         yield Kernel(
             name,
             module,
-            tuple(calls or (KernelCall(line, None) for line in _lines_that_call(source, name))),
+            tuple(calls or (KernelCall(line, None) for line in lines_that_call(source, name))),
             made.source.strip() if made.source is not None else None,
             made.arguments,
             made.function,
@@ -280,109 +274,8 @@ def _texts(data: bytes) -> dict[str, str]:
     return found
 
 
-def _traces(data: object) -> dict[str, tuple[ProgramLine, ...]]:
-    """The lines of the program by the handle of each call, ``NAME:NUMBER``, of an object of JSON."""
-    if not isinstance(data, dict):
-        return {}
-    return {
-        handle: tuple(dict.fromkeys(line for trace in traces for line in _lines_of_trace(trace)))
-        for handle, traces in data.items()
-        if isinstance(traces, list)
-    }
-
-
 def _json(text: str | None) -> object:
     try:
         return json.loads(text or "{}")
     except (ValueError, RecursionError):
         return None
-
-
-def _lines_of_trace(trace: object) -> Iterator[ProgramLine]:
-    for match in _TRACE.finditer(trace) if isinstance(trace, str) else ():
-        yield ProgramLine(match["file"], int(match["line"]), match["function"], (match["code"] or "").strip())
-
-
-def _handles(source: str) -> dict[str, int]:
-    """The lines of a text that call kernels, by the handle of each call."""
-    found: dict[str, int] = {}
-    handles: list[str] = []
-    for number, line in enumerate(source.splitlines(), 1):
-        match = _HANDLES.match(line)
-        if match is not None:
-            handles += re.split(r",\s*", match["handles"].strip())
-        elif handles and line.strip() and not line.lstrip().startswith(("#", "//")):
-            found.update(dict.fromkeys(handles, number))
-            handles = []
-    return found
-
-
-def _lines_that_call(source: str, name: str) -> list[int]:
-    call = re.compile(rf"^\s+{re.escape(name)}\(")
-    return [number for number, line in enumerate(source.splitlines(), 1) if call.match(line)]
-
-
-@dataclass(frozen=True)
-class _Definition:
-    """How a module defines a kernel; ``calls`` are the lines of ``source`` that call it, by handle."""
-
-    source: str | None = None
-    arguments: tuple[str, ...] = ()
-    function: str = KERNEL
-    calls: dict[str, int] = field(default_factory=dict)
-
-
-_PYTORCHS = _Definition()  # of what is called and not defined
-
-
-def _definitions(module: str) -> dict[str, _Definition]:
-    """The kernels that a module defines."""
-    try:
-        body = ast.parse(module).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    found: dict[str, _Definition] = {}
-    for row in body:
-        if not isinstance(row, ast.Assign) or not isinstance(row.targets[0], ast.Name):
-            continue
-        name, graph = row.targets[0].id, _constant(row.value)
-        if name == GRAPH and graph is not None:
-            found.update(_of_graph(graph))
-        elif isinstance(row.value, ast.Call) and (made := _alone(row.value)) is not None:
-            found[name] = made
-    return found
-
-
-def _alone(call: ast.Call) -> _Definition | None:
-    """A kernel that is a library: ``NAME = async_compile.….(…)``."""
-    if not (isinstance(call.func, ast.Attribute) and _is_compiler(call.func.value)):
-        return None
-    texts = [text for text in map(_constant, call.args) if text is not None]
-    lists = [one.elts for one in call.args if isinstance(one, ast.List)]
-    arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
-    return _Definition(max(texts, key=len), arguments) if texts else None
-
-
-def _of_graph(source: str) -> dict[str, _Definition]:
-    """The kernels in the source of a graph, each a function of its own."""
-    calls = _handles(source)
-    found = {}
-    for match in _DEFINED.finditer(source):
-        name = match["name"]
-        arguments = tuple(map(_type_of, match["arguments"].split(","))) if match["arguments"].strip() else ()
-        own = {handle: line for handle, line in calls.items() if handle.rpartition(":")[0] == name}
-        found[name] = _Definition(source, arguments, name, own)
-    return found
-
-
-def _type_of(parameter: str) -> str:
-    """The type of a parameter of C++: what is before its name."""
-    return re.sub(r"\s*\w+$", "", " ".join(parameter.split()))
-
-
-def _is_compiler(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "async_compile"
-
-
-def _constant(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
