@@ -362,6 +362,44 @@ def test_a_package_with_odd_json_says_nothing(tmp_path: Path, text: str) -> None
     assert not any(of_model(str(tmp_path / "model.so")).values())
 
 
+TRITON = """\
+import triton
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, out_ptr0, xnumel, XBLOCK):
+    pass
+"""
+
+
+@pytest.mark.processes
+def test_a_kernel_for_triton_is_named_with_what_triton_has_made_of_it(tmp_path: Path) -> None:
+    """Laid out as Triton 3.6 does; another graph's kernel of the same name is another one's."""
+    kernel = "triton_poi_fused_add_0"
+    module = (
+        f"{kernel} = async_compile.triton('{kernel}', '''{TRITON}''', device_str='cuda')\n"
+        f"def call():\n    # [Provenance debug handles] {kernel}:1\n    {kernel}.run(buf0, buf0, 8)\n"
+    )
+    traces = json.dumps({f"{kernel}:1": TRACES["extern_kernels.mm:2"]})
+    members = {"cache_key": MODULE, "source_code": module}
+    write(tmp_path, pickle.dumps(CompiledFxGraph(**members, inductor_provenance_stack_traces_str=traces)))
+    source = tmp_path / "zz" / f"{KERNEL}.py"
+    source.parent.mkdir()
+    source.write_text(TRITON)
+    for key, file in (("OURS", source), ("OTHERS", tmp_path / "aa" / f"{MODULE}.py")):
+        folder = tmp_path / "triton" / "0" / key
+        folder.mkdir(parents=True)
+        (folder / f"{kernel}.source").write_text(f'#loc = loc("{file}":2:0)\nmodule {{}}\n')
+        (folder / f"{kernel}.cubin").write_bytes(b"\x7fELF")
+    done = dualdbg("ops", "--compiled", "model.py:20", "--cache", tmp_path)
+    ours = tmp_path / "triton" / "0" / "OURS" / kernel
+    assert done.stdout.splitlines()[1:] == [
+        f"  {kernel}  called in line 8",
+        "      model.py:20 step  return a @ b",
+        f"    source   {source}",
+        f"    compiled {ours}.cubin",
+        f"    compiled {ours}.source",
+    ]
+
+
 WRAPPER = """\
 void AOTInductorModel::run_impl() {
     // [Provenance debug handles] cpp_fused_add_0:1

@@ -137,6 +137,9 @@ def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:
 def _with_files(kernel: Kernel, code: CompiledCode) -> KernelFiles:
     from ...symbols.torch.compiled_report import KernelFiles
 
+    if kernel.is_triton:
+        text, compiled = code.triton_files(kernel)
+        return KernelFiles(kernel, None if text is None else str(text), compiled=tuple(map(str, compiled)))
     library = code.library_of(kernel)
     if library is None:
         return KernelFiles(kernel)

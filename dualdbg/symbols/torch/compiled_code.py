@@ -57,7 +57,8 @@ class Kernel:
 
     ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of its
     library; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
-    ``function`` is what it is called in its library, which it may share with others of its graph.
+    ``function`` is what it is called in its library, which it may share with others of its graph. ``is_triton``: it has
+    no library; Triton compiles it for a GPU.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Kernel:
     source: str | None = None
     arguments: tuple[str, ...] = ()
     function: str = KERNEL
+    is_triton: bool = False
 
     @property
     def lines(self) -> tuple[ProgramLine, ...] | None:
@@ -119,11 +121,40 @@ class CompiledCode:
 
     def library_of(self, kernel: Kernel) -> Path | None:
         """The library of a kernel. None where it has none, or it is not there."""
-        for source in self.folder.glob("*/*.main.cpp") if kernel.source is not None else ():
+        for source in self.folder.glob("*/*.main.cpp") if _is_of_cpp(kernel) else ():
             library = source.with_suffix(".so")
             if _begins_with(source, kernel.source or "") and library.exists():
                 return library
         return None
+
+    def triton_files(self, kernel: Kernel) -> tuple[Path | None, tuple[Path, ...]]:
+        """The source of a kernel for Triton, and what Triton has compiled of it: each form of it is a file."""
+        source = next((one for one in self.folder.glob("*/c*.py") if _is_text(one, kernel.source)), None)
+        if source is None or not kernel.is_triton:
+            return None, ()
+        place = f'{source.parent.name}/{source.name}"'  # where the first form says that it comes from
+        found = (one for one in self.folder.glob(f"triton/*/*/{kernel.name}.source") if _contains(one, place))
+        return source, tuple(
+            file for one in sorted(found) for file in sorted(one.parent.glob(f"{one.stem}.*"))
+        )
+
+
+def _is_of_cpp(kernel: Kernel) -> bool:
+    return kernel.source is not None and not kernel.is_triton
+
+
+def _is_text(file: Path, text: str | None) -> bool:
+    try:
+        return text is not None and _text(file) == text
+    except OSError:  # it was removed, or belongs to somebody else
+        return False
+
+
+def _contains(file: Path, text: str) -> bool:
+    try:
+        return text in _text(file)
+    except OSError:
+        return False
 
 
 def _begins_with(source: Path, text: str) -> bool:
@@ -248,6 +279,7 @@ def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
             made.source.strip() if made.source is not None else None,
             made.arguments,
             made.function,
+            made.is_triton,
         )
 
 

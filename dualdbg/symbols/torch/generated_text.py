@@ -22,12 +22,15 @@ _TRACE = re.compile(
 
 @dataclass(frozen=True)
 class Definition:
-    """How a module defines a kernel; ``calls`` are the lines of ``source`` that call it, by handle."""
+    """How a module defines a kernel; ``calls`` are the lines of ``source`` that call it, by handle. ``is_triton``: its
+    source is Python, for Triton.
+    """
 
     source: str | None = None
     arguments: tuple[str, ...] = ()
     function: str = KERNEL
     calls: dict[str, int] = field(default_factory=dict)
+    is_triton: bool = False
 
 
 PYTORCHS = Definition()  # of what is called and not defined
@@ -58,7 +61,9 @@ def _alone(call: ast.Call) -> Definition | None:
     texts = [text for text in map(_constant, call.args) if text is not None]
     lists = [one.elts for one in call.args if isinstance(one, ast.List)]
     arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
-    return Definition(max(texts, key=len), arguments) if texts else None
+    if not texts:
+        return None
+    return Definition(max(texts, key=len), arguments, is_triton=call.func.attr == "triton")
 
 
 def definitions_in(source: str) -> dict[str, Definition]:
