@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiled.test_records import package
 from tests.mcp.driver import Tools, with_server
 from tests.support import SAMPLES, wait_until
 
@@ -356,6 +357,25 @@ def test_the_way_of_an_operator() -> None:
         assert answer.data["stations"][0]["step"] and "aten::add" in answer.text
         assert json.dumps(answer.data).count("THPVariable_add") >= 1
         assert await tools.refused("operator", name="no_such_operator_at_all")
+
+    with_server(work)
+
+
+def test_the_kernels_of_a_compiled_function(tmp_path: Path) -> None:
+    """In a package, which is the smallest thing that has a record."""
+    path = package(tmp_path / "model.pt2")
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("operator", compiled="model.py:20", cache=str(path))
+        (kernel,) = answer.data["kernels"]
+        assert kernel["kernel"] == "aoti_torch_cpu_mm_out" and "source" not in kernel
+        assert kernel["computes"] == ["/home/model.py:20 step  return a @ b"]
+        assert "aoti_torch_cpu_mm_out  called in line 5" in answer.text
+        few = await tools("operator", compiled="step", cache=str(path), limit=1)
+        assert "start=1" in few.data["left_out"]
+        assert "computes nothing" in await tools.refused("operator", compiled="nothing", cache=str(path))
+        assert "one of them" in await tools.refused("operator")
+        assert "goes with compiled" in await tools.refused("operator", name="add", cache=str(path))
 
     with_server(work)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +14,6 @@ from ...terminal_text import visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:
-    from ...symbols.torch.compiled_code import CompiledCode, Kernel
-    from ...symbols.torch.compiled_report import KernelFiles
     from ...symbols.torch.operator_chain import TorchInstallation
 
 
@@ -114,52 +111,15 @@ def _generated(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]
 
 def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:
     """Kernels of a compiled function. Raises SymbolError where none is known."""
-    from ...symbols.torch.compiled_code import CompiledCode, default_folder
-    from ...symbols.torch.compiled_package import kernels_of_package
-    from ...symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+    from ...symbols.torch.compiled_report import as_data, as_text
+    from ...symbols.torch.compiled_search import find_kernels
 
-    place = where if where is not None else default_folder()
-    code = CompiledCode(place)
-    is_package = place.is_file()
-    known = kernels_of_package(place) if is_package else [KernelFiles(one) for one in code.kernels()]
-    found = [one for one in known if computes(one.kernel, wanted)]
-    if not found:
-        raise SymbolError(*_why_none(wanted, place, [one.kernel for one in known]))
-    if not is_package:
-        found = [_with_files(one.kernel, code) for one in found]
+    found = find_kernels(wanted, where)
     if as_json:
         sys.stdout.writelines(json.dumps(as_data(one)) + "\n" for one in found)
     else:
         sys.stdout.write(visible_text(as_text(found)) + "\n")
     return 0
-
-
-def _with_files(kernel: Kernel, code: CompiledCode) -> KernelFiles:
-    from ...symbols.torch.compiled_report import KernelFiles
-
-    if kernel.is_triton:
-        text, compiled = code.triton_files(kernel)
-        return KernelFiles(kernel, None if text is None else str(text), compiled=tuple(map(str, compiled)))
-    library = code.library_of(kernel)
-    if library is None:
-        return KernelFiles(kernel)
-    return KernelFiles(kernel, str(library.with_suffix(".cpp")), str(library))
-
-
-def _why_none(wanted: str, place: Path, kernels: Sequence[Kernel]) -> tuple[str, str]:
-    """Message and hint."""
-    if not kernels:
-        return (
-            f"{place} has no record of compiled code",
-            "run the program with dualdbg run --compiled-debug first; --cache PATH names another folder or package",
-        )
-    known = sorted({line.function for kernel in kernels for line in kernel.lines or ()})
-    if not known:
-        return (
-            f"the {len(kernels)} kernels in {place} have no record of what they compute",
-            "compile them once more with dualdbg run --compiled-debug, without TORCHINDUCTOR_FORCE_DISABLE_CACHES",
-        )
-    return f"no kernel in {place} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
 
 
 def torch_folder(python: str) -> Path:

@@ -91,8 +91,8 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
 @tool("diagnose", "What the threads wait for", TargetArguments, DiagnosisAnswer, looks=True)
 async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
-    locks and who holds them, collectives that a rank never called, pipes and files, threads that are busy. Where one
-    look cannot tell a hang from work, it looks again a second later."""
+    locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Looks again a
+    second later where one look cannot tell a hang from work."""
     target = arguments.chosen()
     wanted = Wanted(locks=True)
     failures: list[Failure] = []

@@ -68,9 +68,7 @@ def as_text(found: Sequence[KernelFiles]) -> str:
 def _kernel(found: KernelFiles) -> list[str]:
     kernel = found.kernel
     at = ", ".join(str(call.line) for call in kernel.calls)
-    is_cpp = kernel.source is not None and not kernel.is_triton
-    arguments = f"({', '.join(kernel.arguments)})" if is_cpp else ""
-    rows = [f"  {kernel.name}{arguments}  {'called in line ' + at if at else 'not called'}"]
+    rows = [f"  {declaration(kernel)}  {'called in line ' + at if at else 'not called'}"]
     lines = kernel.lines or ()
     width = max((len(_place(line)) for line in lines), default=0)
     rows += [f"      {_place(line):<{width}}  {line.code}" for line in lines]
@@ -90,6 +88,12 @@ def _kernel(found: KernelFiles) -> list[str]:
         if file
     ]
     return rows
+
+
+def declaration(kernel: Kernel) -> str:
+    """The name, with the types of the parameters where they are known."""
+    is_cpp = kernel.source is not None and not kernel.is_triton
+    return f"{kernel.name}({', '.join(kernel.arguments)})" if is_cpp else kernel.name
 
 
 def _place(line: ProgramLine) -> str:
