@@ -20,8 +20,12 @@ COMPILED_DEBUG = (
 
 KERNEL = "kernel"
 """The function of a kernel's library that computes."""
-WRAPPER = "kernel_py"
-"""The function that Python calls, which calls the kernel."""
+WRAPPERS = ("kernel_py", "inductor_entry_cpp_py")
+"""The functions that Python calls: of a kernel, and of a whole graph that is one library (``config.cpp_wrapper``)."""
+GLUE = frozenset({*WRAPPERS, "inductor_entry_cpp"})
+"""The functions of generated libraries that only pass on what they are called with."""
+GRAPH = "cpp_wrapper_src"
+"""The variable of a generated module that has the source of a graph that is one library."""
 
 
 def is_kernel_library(path: str) -> bool:

@@ -215,12 +215,27 @@ class StationRow(BaseModel):
     note: str | None = None
 
 
+class KernelRow(BaseModel):
+    """A kernel that torch.compile has generated, or a function of PyTorch's own that generated code calls.
+
+    ``called_in`` are lines of the module, and ``computes`` those of the program; None where that was not recorded.
+    """
+
+    kernel: str
+    called_in: Names = []
+    source: str | None = None
+    library: str | None = None
+    compiled: Names = []
+    computes: Names | None = None
+
+
 class OperatorAnswer(Answer):
-    """The way of an operator from Python to its kernels."""
+    """The way of an operator from Python to its kernels; or the kernels of a compiled function."""
 
     operator: str
-    schemas: Names
-    stations: list[StationRow]
+    schemas: Names = []
+    stations: list[StationRow] = []
+    kernels: list[KernelRow] = []
 
 
 class CallerRow(BaseModel):

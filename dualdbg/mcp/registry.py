@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, model_validator
 
 from .answers import Answer, Reply
 from .sessions import Sessions
@@ -24,6 +24,14 @@ class Arguments(BaseModel):
         """No path, word or variable of the environment of a process can have one."""
         if _has_nul(given):
             raise ValueError("a text has the character NUL in it")
+        return given
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, given: Any, about: ValidationInfo) -> Any:
+        """``true`` would be taken for process 1."""
+        if isinstance(given, bool) and cls.model_fields[str(about.field_name)].annotation is not bool:
+            raise ValueError(f"{'true' if given else 'false'} does not fit here")
         return given
 
 

@@ -167,7 +167,7 @@ class _NoTitles(GenerateJsonSchema):
 
 
 def _lean(schema: Any) -> Any:
-    """The same without null: what is not there is left out, in calls and in answers."""
+    """The same without null and empty defaults: what is not there is left out, in calls and in answers."""
     if isinstance(schema, list):
         return [_lean(one) for one in schema]
     if not isinstance(schema, dict):
@@ -175,4 +175,4 @@ def _lean(schema: Any) -> Any:
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(kinds) == 1:
         schema = {**{name: one for name, one in schema.items() if name != "anyOf"}, **kinds[0]}
-    return {name: _lean(one) for name, one in schema.items() if not (name == "default" and one is None)}
+    return {name: _lean(one) for name, one in schema.items() if not (name == "default" and one in (None, []))}

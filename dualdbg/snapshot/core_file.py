@@ -168,7 +168,9 @@ def _refuse_compressed(path: str) -> None:
         with open(path, "rb") as file:
             head = file.read(8)
     except OSError as error:
-        raise TargetError(f"{path} cannot be read: {error.strerror}") from error
+        raise TargetError(
+            f"{path} cannot be read: {error.strerror}", "give the file that the kernel or gcore wrote"
+        ) from error
     for magic, command in COMPRESSED.items():
         if head.startswith(magic):
             raise TargetError(f"{path} is compressed", f"uncompress it first: {command} {path}")

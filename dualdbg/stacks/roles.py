@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import PurePath
 
 from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
-from ..known.generated_code import WRAPPER, is_kernel_library
+from ..known.generated_code import GLUE, is_kernel_library
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import holds_interpreter, is_runtime, is_system
@@ -82,7 +82,7 @@ class RoleRules:
             return True
         if frame.file is not None and _PYTHON_HEADER.search(frame.file):
             return True  # Py_INCREF and its kind
-        if frame.function == WRAPPER and is_kernel_library(frame.library or ""):
+        if frame.function in GLUE and is_kernel_library(frame.library or ""):
             return True
         return self._glue.match(frame.function) is not None
 

@@ -130,7 +130,7 @@ class ElfFile:
             with open(name, "rb") as file:
                 status = os.fstat(file.fileno())
                 if status.st_size == 0:
-                    raise cls.failure(f"{name} is empty, so it is not an ELF file")
+                    raise cls.failure(f"{name} is empty, so it is not an ELF file", "give another file")
                 data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise cls.failure(*_unreadable(name, error)) from error

@@ -23,18 +23,28 @@ SAMPLE = SAMPLES / "compiled_model.py"
 @pytest.fixture(scope="session")
 def compiled() -> Path:
     """The folder in which Inductor has put what it makes of the sample. Nothing is to be changed there."""
+    return _compiled("compiled")
+
+
+@pytest.fixture(scope="session")
+def graphs() -> Path:
+    """The same where each graph is one library (``torch._inductor.config.cpp_wrapper``)."""
+    return _compiled("graphs", TORCHINDUCTOR_CPP_WRAPPER="1")
+
+
+def _compiled(name: str, **more: str) -> Path:
     require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
-    what = f"{version('torch')} {sys.version} {SAMPLE} {SAMPLE.read_text()} {COMPILED_DEBUG}"
-    folder = ROOT / "build" / "samples" / f"compiled-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
+    settings = {**dict(COMPILED_DEBUG), **more}
+    what = f"{version('torch')} {sys.version} {SAMPLE} {SAMPLE.read_text()} {settings}"
+    folder = ROOT / "build" / "samples" / f"{name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "done"
     with SAMPLE.open() as only_one:  # of the workers that run the tests compiles it
         fcntl.flock(only_one, fcntl.LOCK_EX)
         if not done.exists():
-            settings = {**dict(COMPILED_DEBUG), "TORCHINDUCTOR_CACHE_DIR": str(folder)}
             subprocess.run(
                 [sys.executable, SAMPLE],
-                env={**os.environ, **settings},
+                env={**os.environ, **settings, "TORCHINDUCTOR_CACHE_DIR": str(folder)},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 check=True,
@@ -47,6 +57,16 @@ def compiled() -> Path:
 @pytest.fixture
 def without_records(compiled: Path, tmp_path: Path) -> Path:
     """A copy in which the libraries of the kernels are, and nothing says yet what they compute."""
+    return _without_records(compiled, tmp_path)
+
+
+@pytest.fixture
+def graphs_without_records(graphs: Path, tmp_path: Path) -> Path:
+    """The same of ``graphs``."""
+    return _without_records(graphs, tmp_path)
+
+
+def _without_records(made: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "cache"
-    shutil.copytree(compiled, folder, ignore=shutil.ignore_patterns("fxgraph", "aotautograd", "done"))
+    shutil.copytree(made, folder, ignore=shutil.ignore_patterns("fxgraph", "aotautograd", "done"))
     return folder

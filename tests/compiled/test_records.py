@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dualdbg.console.names import lines_text
+from dualdbg.errors import SymbolError
 from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
 from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
+from dualdbg.symbols.torch.compiled_package import kernels_of_package
 from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
 from tests.cli.driver import dualdbg
 
@@ -105,6 +108,75 @@ def test_the_kernels_of_a_record(folder: Path) -> None:
     assert [call.line for call in multiplied.calls] == [16, 18]
     assert code.library_of(added) == folder / "zz" / f"{KERNEL}.main.so"
     assert code.library_of(multiplied) is None
+
+
+GRAPH = """\
+cpp_wrapper_src = (
+r'''
+#include <torch/csrc/inductor/cpp_wrapper/cpu.h>
+extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
+                       float* out_ptr0);
+extern "C"  void  cpp_fused_sum_1();
+void inductor_entry_impl(AtenTensorHandle* input_handles, AtenTensorHandle* output_handles) {
+    // [Provenance debug handles] cpp_fused_add_0:1
+    cpp_fused_add_0((const float*)(a.data_ptr()), (float*)(b.data_ptr()));
+    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
+    // another comment
+    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_mm_out(b, a, a));
+    // [Provenance debug handles] cpp_fused_sum_1:3
+    cpp_fused_sum_1();
+}
+extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
+                       float* out_ptr0)
+{
+}
+extern "C"  void  cpp_fused_sum_1()
+{
+}
+'''
+)
+inductor_entry = CppWrapperCodeCache.load_pybinding(main_code=cpp_wrapper_src)
+"""
+
+
+def test_a_graph_that_is_one_library(tmp_path: Path) -> None:
+    """Its frames are told apart by their functions, and lines of its own function by the calls there."""
+    traces = {
+        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
+        "aoti_torch_cpu_mm_out:2": TRACES["extern_kernels.mm:2"],
+        "cpp_fused_sum_1:3": ['  File "/home/model.py", line 30, in step\n    return total.sum()\n'],
+    }
+    members = {"cache_key": MODULE, "source_code": GRAPH}
+    text = json.dumps(traces)
+    write(tmp_path, pickle.dumps(CompiledFxGraph(**members, inductor_provenance_stack_traces_str=text)))
+    source = tmp_path / "zz" / f"{KERNEL}.main.cpp"
+    source.parent.mkdir()
+    source.write_text(GRAPH.split("r'''")[1].split("'''")[0] + "\n// the entry of Python\n")
+    library = str(source.with_suffix(".so"))
+    Path(library).touch()
+    code = CompiledCode(tmp_path)
+    added, summed, multiplied = code.kernels()
+    assert (added.function, added.arguments) == ("cpp_fused_add_0", ("const float*", "float*"))
+    assert (summed.function, summed.arguments) == ("cpp_fused_sum_1", ())
+    assert [one.calls[0].line for one in (added, summed, multiplied)] == [9, 14, 12]
+    assert code.library_of(summed) == Path(library) and code.library_of(multiplied) is None
+    rows = source.read_text().splitlines()
+    call = rows.index("    cpp_fused_sum_1();") + 1
+    frames = (
+        NativeFrame(0, 0x1000, "cpp_fused_add_0(float const*, float*)", library),
+        NativeFrame(1, 0x2000, "cpp_fused_sum_1 [parallel region]", library),
+        NativeFrame(2, 0x3000, "inductor_entry_impl", library, str(source), call),
+        NativeFrame(3, 0x3000, "inductor_entry_impl", library, "/usr/include/utils.h", call),
+        NativeFrame(4, 0x4000, "inductor_entry_cpp", library, str(source), 1),
+    )
+    stack = with_program_lines(Stack(1, frames, Quality.FULL))
+    assert [lines_text(one.computes) for one in stack.frames] == [
+        "model.py:5, 10-11",
+        "model.py:30",
+        "model.py:30",
+        "",
+        "",
+    ]
 
 
 def test_each_call_has_its_own_lines(folder: Path) -> None:
@@ -288,3 +360,105 @@ def test_a_package_with_odd_json_says_nothing(tmp_path: Path, text: str) -> None
         text.replace('{"k:1": [', '{"k:1": {"stack_traces": [').replace("]}", "]}}")
     )
     assert not any(of_model(str(tmp_path / "model.so")).values())
+
+
+TRITON = """\
+import triton
+@triton.jit
+def triton_poi_fused_add_0(in_ptr0, out_ptr0, xnumel, XBLOCK):
+    pass
+"""
+
+
+@pytest.mark.processes
+def test_a_kernel_for_triton_is_named_with_what_triton_has_made_of_it(tmp_path: Path) -> None:
+    """Laid out as Triton 3.6 does; another graph's kernel of the same name is another one's."""
+    kernel = "triton_poi_fused_add_0"
+    module = (
+        f"{kernel} = async_compile.triton('{kernel}', '''{TRITON}''', device_str='cuda')\n"
+        f"def call():\n    # [Provenance debug handles] {kernel}:1\n    {kernel}.run(buf0, buf0, 8)\n"
+    )
+    traces = json.dumps({f"{kernel}:1": TRACES["extern_kernels.mm:2"]})
+    members = {"cache_key": MODULE, "source_code": module}
+    write(tmp_path, pickle.dumps(CompiledFxGraph(**members, inductor_provenance_stack_traces_str=traces)))
+    source = tmp_path / "zz" / f"{KERNEL}.py"
+    source.parent.mkdir()
+    source.write_text(TRITON)
+    for key, file in (("OURS", source), ("OTHERS", tmp_path / "aa" / f"{MODULE}.py")):
+        folder = tmp_path / "triton" / "0" / key
+        folder.mkdir(parents=True)
+        (folder / f"{kernel}.source").write_text(f'#loc = loc("{file}":2:0)\nmodule {{}}\n')
+        (folder / f"{kernel}.cubin").write_bytes(b"\x7fELF")
+    done = dualdbg("ops", "--compiled", "model.py:20", "--cache", tmp_path)
+    ours = tmp_path / "triton" / "0" / "OURS" / kernel
+    assert done.stdout.splitlines()[1:] == [
+        f"  {kernel}  called in line 8",
+        "      model.py:20 step  return a @ b",
+        f"    source   {source}",
+        f"    compiled {ours}.cubin",
+        f"    compiled {ours}.source",
+    ]
+
+
+WRAPPER = """\
+void AOTInductorModel::run_impl() {
+    // [Provenance debug handles] cpp_fused_add_0:1
+    cpp_fused_add_0(a, b);
+    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
+    aoti_torch_cpu_mm_out(b, a, a);
+}
+"""
+DEFINITION = 'extern "C"  void  cpp_fused_add_0(const float* in_ptr0,\n    float* out_ptr0)\n{\n}\n'
+
+
+def package(path: Path, *leave_out: str) -> Path:
+    """A package of AOTInductor, as it is laid out in its archive."""
+    folder = "model/data/aotinductor/model"
+    traces = {
+        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
+        "aoti_torch_cpu_mm_out:2": TRACES["extern_kernels.mm:2"],
+    }
+    rows = {handle: {"stack_traces": lines, "post_grad_nodes": []} for handle, lines in traces.items()}
+    files = {
+        f"{MODULE}.wrapper.cpp": WRAPPER,
+        f"{KERNEL}.kernel.cpp": DEFINITION,
+        f"{MODULE}.wrapper.so": "a library",
+        "kernel_information.json": json.dumps(rows),
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            if name not in leave_out:
+                archive.writestr(f"{folder}/{name}", text)
+    return path
+
+
+def test_the_kernels_of_a_package(tmp_path: Path) -> None:
+    inside = f"{package(tmp_path / 'model.pt2')}/model/data/aotinductor/model"
+    added, multiplied = kernels_of_package(tmp_path / "model.pt2")
+    assert (added.kernel.name, added.kernel.arguments) == ("cpp_fused_add_0", ("const float*", "float*"))
+    assert lines_text(added.kernel.lines or ()) == "model.py:5, 10-11"
+    assert [call.line for call in added.kernel.calls] == [3]
+    assert added.kernel.module == f"{inside}/{MODULE}.wrapper.cpp"
+    assert (added.source, added.library) == (f"{inside}/{KERNEL}.kernel.cpp", f"{inside}/{MODULE}.wrapper.so")
+    assert (multiplied.kernel.source, multiplied.library) == (None, None)
+    assert lines_text(multiplied.kernel.lines or ()) == "model.py:20"
+
+
+@pytest.mark.processes
+def test_the_command_reads_packages(tmp_path: Path) -> None:
+    done = dualdbg("ops", "--compiled", "scale", "--cache", package(tmp_path / "model.pt2"))
+    assert "cpp_fused_add_0(const float*, float*)  called in line 3" in done.stdout
+    bare = package(tmp_path / "bare.pt2", "kernel_information.json")
+    dualdbg("ops", "--compiled", "scale", "--cache", bare).complains("no record of what they compute")
+    other = package(tmp_path / "other.pt2", f"{MODULE}.wrapper.so")
+    dualdbg("ops", "--compiled", "scale", "--cache", other).complains("has no record of compiled code")
+
+
+@pytest.mark.parametrize("cut", [0, 10, 700])
+def test_what_is_no_package_is_said(tmp_path: Path, cut: int) -> None:
+    path = package(tmp_path / "model.pt2")
+    path.write_bytes(path.read_bytes()[:cut])
+    with pytest.raises(SymbolError, match="no package of AOTInductor"):
+        kernels_of_package(path)
+    with pytest.raises(SymbolError, match="No such file"):
+        kernels_of_package(tmp_path / "none.pt2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from dualdbg.symbols.torch.compiled_code import CompiledCode
 from tests.cli.driver import Done, dualdbg
 from tests.compiled.conftest import SAMPLE
 from tests.dap.client import Client
+from tests.support import require
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -76,6 +78,38 @@ def test_a_line_stops_in_the_kernels_that_compute_it(records: str, request: pyte
     assert why_unbound(done, MULTIPLIED).startswith(
         "computed by extern_kernels.mm: a function of PyTorch's own"
     )
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("records", ["graphs", "graphs_without_records"])
+def test_a_graph_that_is_one_library(records: str, request: pytest.FixtureRequest) -> None:
+    """Each of its kernels is known by the name of its function."""
+    folder = request.getfixturevalue(records)
+    places = [word for place in (SCALED, MULTIPLIED, SUMMED) for word in ("-b", place)]
+    at_stops = ["bt", "args", "continue", "bt", "continue", "delete 1", "delete 3", "continue"]
+    commands = [word for command in at_stops for word in ("-x", command)]
+    setting = ["--env", "TORCHINDUCTOR_CPP_WRAPPER=1"]
+    done = run(folder, "--compiled-debug", *setting, *places, *commands)
+    assert done.status == 0, done
+    stops = [(stop["frame"]["function"][:16], lines_of(stop["frame"])) for stop in done.of("stopped")]
+    assert stops == [("cpp_fused_add_mu", [9, 14]), ("cpp_fused_sum_ta", [16]), ("cpp_fused_expand", [16])]
+    scaled, summed = done.of("stack")
+    glue = {row["function"]: row["glue"] for row in scaled["frames"]}
+    assert (glue["inductor_entry_impl"], glue["inductor_entry_cpp_py"]) == (False, True)
+    assert "step" in {row["function"] for row in summed["frames"]}
+    pointers = [(row["name"], row["type"]) for row in done.of("variables")[0]["variables"]]
+    assert pointers == [("in_ptr0", "const float *"), ("out_ptr0", "float *")]
+    assert done.of("exited")[0]["code"] == 0
+    assert "aoti_torch_cpu_mm_out: a function of PyTorch's own" in why_unbound(done, MULTIPLIED)
+
+
+@pytest.mark.exhaustive
+def test_the_kernels_of_a_graph_that_is_one_library(graphs: Path) -> None:
+    done = dualdbg("ops", "--compiled", "scale", "--cache", graphs, "--json")
+    (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(one["function"], one["line"]) for one in row["lines"]] == [("scale", 9), ("step", 14)]
+    assert row["arguments"] == ["const float*", "float*"]
+    assert row["kernel"] in Path(row["source"]).read_text() and Path(row["library"]).is_file()
 
 
 def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
@@ -145,17 +179,65 @@ else:
 """
 
 
-@pytest.mark.exhaustive
-def test_a_model_that_was_compiled_ahead_of_time(tmp_path: Path) -> None:
-    program, package = tmp_path / "model.py", tmp_path / "model.pt2"
-    program.write_text(MODEL)
-    settings = {**dict(COMPILED_DEBUG), "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    made = [sys.executable, program, "make", package]
+LOADER = """\
+#include <ATen/ATen.h>
+#include <torch/csrc/inductor/aoti_package/model_package_loader.h>
+
+int main(int, char **arguments) {
+    torch::inductor::AOTIModelPackageLoader loader(arguments[1]);
+    auto result = loader.run({at::ones({8, 4}), at::ones({8, 4})});
+    return static_cast<int>(result.at(0).numel());
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that was compiled ahead of time, beside its source."""
+    require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "model.py").write_text(MODEL)
+    settings = {**dict(COMPILED_DEBUG), "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
+    made = [sys.executable, folder / "model.py", "make", folder / "model.pt2"]
     subprocess.run(made, env={**os.environ, **settings}, check=True, timeout=600)
-    done = dualdbg(
-        "run", "--batch", "--json", "-b", "model.py:6@kernel", "-x", "bt", program, "load", package
-    )
+    return folder / "model.pt2"
+
+
+@pytest.mark.exhaustive
+def test_a_model_that_was_compiled_ahead_of_time(package: Path) -> None:
+    words = ["run", "--batch", "--json", "-b", "model.py:6@kernel", "-x", "bt"]
+    done = dualdbg(*words, package.with_name("model.py"), "load", package)
     (stop,) = done.of("stopped")
     assert stop["frame"]["function"].startswith("cpp_fused_")
     assert lines_of(stop["frame"]) == [6, 7]
     assert done.of("stack")[0]["frames"][-1]["function"] == "<module>"
+
+
+@pytest.mark.exhaustive
+def test_the_kernels_of_a_package_are_listed(package: Path) -> None:
+    done = dualdbg("ops", "--compiled", "model.py:6", "--cache", package, "--json")
+    (row,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["line"] for one in row["lines"]] == [6, 7]
+    assert row["arguments"] == ["const float*", "const float*", "float*"] and row["calls"]
+
+
+@pytest.mark.exhaustive
+def test_a_model_that_a_program_in_c_plus_plus_loads(package: Path, tmp_path: Path) -> None:
+    import torch
+
+    root = Path(torch.__file__).parent
+    source, program = tmp_path / "load.cpp", tmp_path / "load"
+    source.write_text(LOADER)
+    compiler = [os.environ.get("CXX", "g++"), "-std=c++20", "-g", source, "-o", program]
+    headers = ["-I", root / "include", "-I", root / "include/torch/csrc/api/include"]
+    libraries = ["-L", root / "lib", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
+    found_at = f"-Wl,-rpath,{root / 'lib'}"
+    subprocess.run([*compiler, *headers, *libraries, found_at], check=True, timeout=600)
+    words = ["run", "--batch", "--json", "--native", "-b", "model.py:6@kernel", "-x", "bt", "-x", "args"]
+    done = dualdbg(*words, "-x", "continue", program, package)
+    (stop,) = done.of("stopped")
+    assert stop["frame"]["function"].startswith("cpp_fused_")
+    assert lines_of(stop["frame"]) == [6, 7]
+    assert done.of("stack")[0]["frames"][-1]["function"] == "main"
+    assert {row["type"] for row in done.of("variables")[0]["variables"]} == {"const float *", "float *"}
+    assert done.of("exited")[0]["code"] == 8

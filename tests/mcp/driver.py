@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,3 +80,18 @@ def with_server(
     failure = asyncio.run(run())
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def over_http(token: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server on a free port, and the port."""
+    command = [*COMMAND, "--http", "0", "--token-file", str(token)]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            yield process, int(line.rpartition(":")[2].partition("/")[0])
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 128 + signal.SIGTERM
+        finally:
+            process.kill()

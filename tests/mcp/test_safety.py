@@ -8,8 +8,6 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx2
@@ -18,7 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.cli.driver import dualdbg, environment
-from tests.mcp.driver import COMMAND, SECONDS, Tools, with_server
+from tests.mcp.driver import SECONDS, Tools, over_http, with_server
 from tests.support import SAMPLES, built
 
 pytestmark = pytest.mark.processes
@@ -156,21 +154,6 @@ def test_options_that_have_no_meaning(options: list[str], words: str, tmp_path: 
 
 
 # -- HTTP ----------------------------------------------------------------------------------------
-
-
-@contextmanager
-def over_http(token: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server on a free port, and the port."""
-    command = [*COMMAND, "--http", "0", "--token-file", str(token)]
-    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stderr is not None
-            line = process.stderr.readline()
-            yield process, int(line.rpartition(":")[2].partition("/")[0])
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 128 + signal.SIGTERM
-        finally:
-            process.kill()
 
 
 def status_of(port: int, **headers: str) -> int:

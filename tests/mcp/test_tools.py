@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.compiled.test_records import package
 from tests.mcp.driver import Tools, with_server
 from tests.support import SAMPLES, wait_until
 
@@ -178,6 +179,20 @@ def test_a_running_session_is_diagnosed_without_stopping_it(tmp_path: Path) -> N
     with_server(work)
 
 
+def test_a_thread_that_runs_is_looked_at_twice() -> None:
+    """Only a second look tells that it is busy, and has not just begun."""
+
+    async def work(tools: Tools) -> None:
+        session = (await tools("run", code="while True:\n    pass\n", seconds=0)).data["session"]
+        kinds: list[str] = []
+        while "busy" not in kinds:  # it has begun
+            found = await tools("diagnose", session=session)
+            kinds = [row["kind"] for row in found.data["findings"]]
+        assert "waited for nothing in the last 1 s" in found.text
+
+    with_server(work)
+
+
 def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> None:
     command = [sys.executable, str(SAMPLES / "hunts" / "ranks.py"), "--limit", "300"]
 
@@ -197,6 +212,7 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
         assert [row["pid"] for row in one.data["processes"]] == [pid]
         said = await tools("diagnose", tree=pid)
         assert any("load_shard" in row["text"] for row in said.data["findings"])
+        assert "true does not fit" in await tools.refused("stacks", tree=True), "it is no process 1"
         assert "one of pid" in await tools.refused("stacks")
         assert "one of pid" in await tools.refused("stacks", pid=pid, tree=pid)
         assert "no process" in await tools.refused("stacks", tree=2**22 - 3)
@@ -317,6 +333,7 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
     "arguments",
     [
         {"code": "1\0"},
+        {"code": "1", "seconds": True},
         {"code": "1", "args": ["\0"]},
         {"code": "1", "env": {"A": "\0"}},
         {"code": "1", "env": {"A=B": "1"}},
@@ -340,6 +357,25 @@ def test_the_way_of_an_operator() -> None:
         assert answer.data["stations"][0]["step"] and "aten::add" in answer.text
         assert json.dumps(answer.data).count("THPVariable_add") >= 1
         assert await tools.refused("operator", name="no_such_operator_at_all")
+
+    with_server(work)
+
+
+def test_the_kernels_of_a_compiled_function(tmp_path: Path) -> None:
+    """In a package, which is the smallest thing that has a record."""
+    path = package(tmp_path / "model.pt2")
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("operator", compiled="model.py:20", cache=str(path))
+        (kernel,) = answer.data["kernels"]
+        assert kernel["kernel"] == "aoti_torch_cpu_mm_out" and "source" not in kernel
+        assert kernel["computes"] == ["/home/model.py:20 step  return a @ b"]
+        assert "aoti_torch_cpu_mm_out  called in line 5" in answer.text
+        few = await tools("operator", compiled="step", cache=str(path), limit=1)
+        assert "start=1" in few.data["left_out"]
+        assert "computes nothing" in await tools.refused("operator", compiled="nothing", cache=str(path))
+        assert "one of them" in await tools.refused("operator")
+        assert "goes with compiled" in await tools.refused("operator", name="add", cache=str(path))
 
     with_server(work)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from ...terminal_text import visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:
-    from ...symbols.torch.compiled_code import Kernel
     from ...symbols.torch.operator_chain import TorchInstallation
 
 
@@ -29,7 +27,7 @@ def main(words: list[str]) -> int:
         return _compiled(given.compiled, Path(given.cache) if given.cache else None, given.json)
     if given.cache is not None:
         raise UsageError(
-            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache DIR"
+            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache PATH"
         )
     if given.generated and not given.names:
         raise UsageError("ops: --generated wants an operator", "dualdbg ops randn --generated")
@@ -71,8 +69,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--cache",
-        metavar="DIR",
-        help="with --compiled: where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice)",
+        metavar="PATH",
+        help="with --compiled: the folder where they are (default: TORCHINDUCTOR_CACHE_DIR, or PyTorch's own choice), "
+        "or a package of AOTInductor",
     )
     parser.add_argument(
         "--generated",
@@ -110,42 +109,17 @@ def _generated(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]
     return as_text(found), as_data(found)
 
 
-def _compiled(wanted: str, folder: Path | None, as_json: bool) -> int:
+def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:
     """Kernels of a compiled function. Raises SymbolError where none is known."""
-    from ...symbols.torch.compiled_code import CompiledCode, default_folder
-    from ...symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+    from ...symbols.torch.compiled_report import as_data, as_text
+    from ...symbols.torch.compiled_search import find_kernels
 
-    code = CompiledCode(folder if folder is not None else default_folder())
-    kernels = code.kernels()
-    found = []
-    for kernel in kernels:
-        if computes(kernel, wanted):
-            library = code.library_of(kernel)
-            source = str(library.with_suffix(".cpp")) if library is not None else None
-            found.append(KernelFiles(kernel, source, str(library) if library is not None else None))
-    if not found:
-        raise SymbolError(*_why_none(wanted, code.folder, kernels))
+    found = find_kernels(wanted, where)
     if as_json:
         sys.stdout.writelines(json.dumps(as_data(one)) + "\n" for one in found)
     else:
         sys.stdout.write(visible_text(as_text(found)) + "\n")
     return 0
-
-
-def _why_none(wanted: str, folder: Path, kernels: Sequence[Kernel]) -> tuple[str, str]:
-    """Message and hint."""
-    if not kernels:
-        return (
-            f"{folder} has no record of compiled code",
-            "run the program with dualdbg run --compiled-debug first; --cache DIR names another folder",
-        )
-    known = sorted({line.function for kernel in kernels for line in kernel.lines or ()})
-    if not known:
-        return (
-            f"the {len(kernels)} kernels in {folder} have no record of what they compute",
-            "compile them once more with dualdbg run --compiled-debug, without TORCHINDUCTOR_FORCE_DISABLE_CACHES",
-        )
-    return f"no kernel in {folder} computes {wanted}", f"functions that have some: {', '.join(known[:8])}"
 
 
 def torch_folder(python: str) -> Path:

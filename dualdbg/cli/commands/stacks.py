@@ -95,28 +95,21 @@ def _once(options: Namespace, pids: Sequence[int], listing: StackListing, allowe
         reports, failures = _take(options, pids)
         findings = _findings(options, reports)
     earlier: Earlier | None = None
-    if findings is not None and pids and _wants_second_look(reports, findings):
-        from ...snapshot.report import waits
+    if findings is not None and pids:
+        from ...snapshot.report.diagnose import one_look_cannot_tell
+        from ...snapshot.report.waits import Earlier
 
-        time.sleep(options.interval)
-        earlier = waits.Earlier(reports, options.interval)
-        with allowed():
-            reports, failures = _take(options, pids)
-            findings = _findings(options, reports, earlier)
+        if one_look_cannot_tell(reports, findings):
+            time.sleep(options.interval)
+            earlier = Earlier(reports, options.interval)
+            with allowed():
+                reports, failures = _take(options, pids)
+                findings = _findings(options, reports, earlier)
     if options.json:
         _write_json(options, reports, failures, findings, earlier)
     else:
         _write(options, listing, reports, failures, findings)
     return _TROUBLE_STATUS if failures and not reports else 0
-
-
-def _wants_second_look(reports: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
-    """Whether one look cannot tell: a healthy job has ranks that wait for others too, but not twice in the same
-    operation; a thread that runs may do so all the time.
-    """
-    if findings:
-        return any(finding.kind == "collective" for finding in findings)
-    return any(thread.state == "R" for report in reports for thread in report.threads)
 
 
 def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:

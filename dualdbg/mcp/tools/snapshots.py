@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated
 
@@ -16,8 +18,9 @@ from ...snapshot.core_file import report_core
 from ...snapshot.facts import Failure, ProcessReport, ThreadReport
 from ...snapshot.linux.descriptors import with_other_ends
 from ...snapshot.linux.targets import find_targets
-from ...snapshot.report.diagnose import Finding, diagnose
+from ...snapshot.report.diagnose import Finding, diagnose, one_look_cannot_tell
 from ...snapshot.report.fold import Group, Member, fold
+from ...snapshot.report.waits import Earlier
 from ...snapshot.report.wording import activity
 from ...snapshot.take import parents_of_forks, take
 from ...stack_listing import StackListing
@@ -32,6 +35,7 @@ from .fields import AllFrames, Limit, Start
 
 _MOST_THREADS = 8  # of a group that are named
 _MOST_PROCESSES = 20
+_BETWEEN_LOOKS = 1.0  # seconds
 # By whether one answer holds no more frames of a stack.
 _DEEPER = {
     False: "deeper frames: a larger depth",
@@ -79,7 +83,7 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
     stacks are told once, the rarest first. A process without a session is stopped for some milliseconds."""
     target = arguments.chosen()
     wanted = Wanted(locals=arguments.locals)
-    reports, failures = await _reports(sessions, arguments, wanted, by_engines=True)
+    reports, failures = await _reports(sessions, arguments, wanted)
     call = f"stacks({target}, start={{start}})"
     return _groups(reports, failures, arguments, call)
 
@@ -87,11 +91,23 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
 @tool("diagnose", "What the threads wait for", TargetArguments, DiagnosisAnswer, looks=True)
 async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
-    locks and who holds them, collectives that a rank never called, pipes and files."""
+    locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Looks again a
+    second later where one look cannot tell a hang from work."""
     target = arguments.chosen()
-    reports, failures = await _reports(sessions, arguments, Wanted(locks=True), by_engines=False)
-    stop = not any(sessions.traces(report.pid) for report in reports)
-    findings = await in_thread(_findings, reports, stop and arguments.core is None)
+    wanted = Wanted(locks=True)
+    failures: list[Failure] = []
+    if arguments.core is not None:
+        reports = [await _of_core(arguments.core, wanted)]
+        findings = await in_thread(diagnose, reports)
+    else:
+        async with _processes(sessions, arguments) as pids:
+            reports, failures = await _outside(sessions, pids, wanted)
+            findings = await _findings(sessions, reports)
+            if one_look_cannot_tell(reports, findings):
+                earlier = Earlier(reports, _BETWEEN_LOOKS)
+                await asyncio.sleep(_BETWEEN_LOOKS)
+                reports, failures = await _outside(sessions, pids, wanted)
+                findings = await _findings(sessions, reports, earlier)
     rows, part = part_of(findings, 0, 20)
     answer = DiagnosisAnswer(
         findings=[_finding(row, reports) for row in rows],
@@ -104,25 +120,46 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     return Reply(answer, bounded_text(text))
 
 
-def _findings(reports: list[ProcessReport], stop: bool) -> list[Finding]:
-    return diagnose(reports, parents_of_forks(reports, stop=stop))
+async def _findings(
+    sessions: Sessions, reports: Sequence[ProcessReport], earlier: Earlier | None = None
+) -> list[Finding]:
+    stop = not any(sessions.traces(report.pid) for report in reports)
+
+    def found() -> list[Finding]:
+        return diagnose(reports, parents_of_forks(reports, stop=stop), earlier)
+
+    return await in_thread(found)
 
 
 async def _reports(
-    sessions: Sessions, arguments: TargetArguments, wanted: Wanted, *, by_engines: bool
+    sessions: Sessions, arguments: TargetArguments, wanted: Wanted
 ) -> tuple[list[ProcessReport], list[Failure]]:
-    """The processes that are meant. ``by_engines``: the engines of a stopped session are asked, who know most of it."""
+    """The processes that are meant. The engines of a stopped session are asked, who know most of it."""
     if arguments.core is not None:
-        return [await in_thread(report_core, arguments.core, wanted, None, SourceLines())], []
-    if arguments.session is None:
-        trees = [arguments.tree] if arguments.tree is not None else []
-        words = [str(arguments.pid)] if arguments.pid is not None else []
-        words += [arguments.match] if arguments.match is not None else []
-        return await _outside(sessions, await in_thread(find_targets, words, trees), wanted)
-    async with sessions.using(arguments.session) as debuggee:
-        if by_engines and debuggee.stopped:
-            return [await _of_session(debuggee)], []
-        return await _outside(sessions, [debuggee.session.pid], wanted)
+        return [await _of_core(arguments.core, wanted)], []
+    if arguments.session is not None:
+        async with sessions.using(arguments.session) as debuggee:
+            if debuggee.stopped:
+                return [await _of_session(debuggee)], []
+    async with _processes(sessions, arguments) as pids:
+        return await _outside(sessions, pids, wanted)
+
+
+async def _of_core(path: str, wanted: Wanted) -> ProcessReport:
+    return await in_thread(report_core, path, wanted, None, SourceLines())
+
+
+@asynccontextmanager
+async def _processes(sessions: Sessions, arguments: TargetArguments) -> AsyncIterator[Sequence[int]]:
+    """The numbers of the processes that are meant. Nobody else uses a session that is meant meanwhile."""
+    if arguments.session is not None:
+        async with sessions.using(arguments.session) as debuggee:
+            yield [debuggee.session.pid]
+        return
+    trees = [arguments.tree] if arguments.tree is not None else []
+    words = [str(arguments.pid)] if arguments.pid is not None else []
+    words += [arguments.match] if arguments.match is not None else []
+    yield await in_thread(find_targets, words, trees)
 
 
 async def _outside(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...known.generated_code import KERNEL, WRAPPER, is_kernel_library, is_model_library
+from ...known.generated_code import WRAPPERS, is_kernel_library, is_model_library
 from ...model import ProgramLine
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.torch.compiled_code import beside, names_file, of_model
@@ -52,18 +52,20 @@ class CompiledKernels:
                 return FoundKernels(message=_NOT_RECORDED)
             await self._watch(module)
             return FoundKernels()
-        if not any(_is_among(one.lines or (), file, line) for one in kernels):
+        wanted = [one for one in kernels if _is_among(one.lines or (), file, line)]
+        if not wanted:
             of_pytorch = (one for one in code.kernels() if one.source is None)
             others = [one.name for one in of_pytorch if _is_among(one.lines or (), file, line)]
             return FoundKernels(
                 message=_OF_PYTORCH.format(", ".join(dict.fromkeys(others))) if others else None
             )
-        return FoundKernels(self._named(KERNEL, module))
+        functions = dict.fromkeys(one.function for one in wanted)
+        return FoundKernels(tuple(place for name in functions for place in self._named(name, module)))
 
     async def _watch(self, module: Module) -> None:
         if module in self._watched.values():
             return
-        for place in self._named(WRAPPER, module):
+        for place in (place for name in WRAPPERS for place in self._named(name, module)):
             self._watched[await self._native.insert_breakpoint(place.address)] = module
 
     def _named(self, name: str, module: Module) -> tuple[LoadedFunction, ...]:

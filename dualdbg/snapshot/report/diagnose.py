@@ -88,6 +88,15 @@ def diagnose(
     return sorted(findings, key=lambda finding: KINDS.index(finding.kind))
 
 
+def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
+    """Whether only a second look tells: a healthy job has ranks that wait for others too, but not twice in the same
+    operation; a thread that runs may do so all the time.
+    """
+    if findings:
+        return any(finding.kind == "collective" for finding in findings)
+    return any(thread.state == "R" for process in processes for thread in process.threads)
+
+
 # -- words -----------------------------------------------------------------------------------------
 
 

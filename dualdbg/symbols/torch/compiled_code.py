@@ -2,56 +2,63 @@
 
 Inductor keeps all of it in one folder, ``TORCHINDUCTOR_CACHE_DIR`` or ``torchinductor_USER`` in the folder for
 temporary files (torch/_inductor/codecache.py and runtime/cache_dir_utils.py of PyTorch 2.13): modules of Python,
-``xx/HASH.py``, which call kernels; the source and the library of each kernel, ``xx/HASH.main.cpp`` and ``.main.so``;
-and a record of each graph, a pickle below ``fxgraph``, which has the text of its module. With INDUCTOR_PROVENANCE the
-record also says from which lines of the program each kernel came. A package of AOTInductor has the same as JSON, beside
-the library of its model. A pickle is looked through for its texts; it is never loaded, because to load one is to run
-what it says.
+``xx/HASH.py``, which call kernels; the source and the library of each kernel, ``xx/HASH.main.cpp`` and ``.main.so``
+(with ``config.cpp_wrapper`` of each graph, with all its kernels in it); and a record of each graph, a pickle below
+``fxgraph``, which has the text of its module. With INDUCTOR_PROVENANCE the record also says from which lines of the
+program each kernel came. A package of AOTInductor has the same as JSON, beside the library of its model. A pickle is
+looked through for its texts; it is never loaded, because to load one is to run what it says.
 """
 
 from __future__ import annotations
 
-import ast
 import errno
 import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from ...known.generated_code import is_generated_module, is_kernel_library, is_model_library
-from ...model import Frame, ProgramLine, PythonFrame, Stack
+from ...known.generated_code import KERNEL, is_generated_module, is_kernel_library, is_model_library
+from ...model import Frame, NativeFrame, ProgramLine, PythonFrame, Stack
+from .generated_text import (
+    PYTORCHS,
+    definitions_of,
+    handles_in,
+    in_order,
+    lines_that_call,
+    traces_of,
+    traces_of_model,
+)
 
 # The members of torch._inductor.output_code.CompiledFxGraph that are wanted, in the order in which they are pickled.
 _KEY, _SOURCE, _TRACES = "cache_key", "source_code", "inductor_provenance_stack_traces_str"
-_OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch/_inductor/debug.py
+OF_MODEL = "kernel_information.json"  # create_kernel_information_json in torch/_inductor/debug.py
 _NO_VALUES = ("MEMOIZE", "BINPUT", "LONG_BINPUT", "PUT", "FRAME")
-_LARGEST = 64_000_000  # bytes of a record that is read
-
-_HANDLES = re.compile(r"^\s*# \[Provenance debug handles\] (?P<handles>.+)$")
-_TRACE = re.compile(
-    r'File "(?P<file>[^"]*)", line (?P<line>\d{1,9}), in (?P<function>.+)(?:\n\s*(?P<code>.*))?'
-)
+LARGEST = 64_000_000  # bytes of a record that is read
 
 
 @dataclass(frozen=True)
 class KernelCall:
     """A call of a kernel. ``line`` is that of the module; ``computes`` are the lines of the program that the call
-    computes, in the order of files and lines; None where that was not recorded.
+    computes, in the order of files and lines; None where that was not recorded. ``source_line`` is the call's line in
+    the source of the library, where the library has it.
     """
 
     line: int
     computes: tuple[ProgramLine, ...] | None
+    source_line: int | None = None
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A function that Inductor has generated, or one of PyTorch's own that a generated module calls.
 
-    ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of the
-    kernel; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
+    ``name`` is what the module calls it; ``module`` the module, and ``calls`` are there. ``source`` is the text of its
+    library; None where it is PyTorch's own. ``arguments`` are the types of its parameters, as C++ has them.
+    ``function`` is what it is called in its library, which it may share with others of its graph. ``is_triton``: it has
+    no library; Triton compiles it for a GPU.
     """
 
     name: str
@@ -59,12 +66,14 @@ class Kernel:
     calls: tuple[KernelCall, ...]
     source: str | None = None
     arguments: tuple[str, ...] = ()
+    function: str = KERNEL
+    is_triton: bool = False
 
     @property
     def lines(self) -> tuple[ProgramLine, ...] | None:
         """What all its calls compute; None where that was not recorded."""
         known = [call.computes for call in self.calls if call.computes is not None]
-        return _in_order(line for lines in known for line in lines) if known else None
+        return in_order(line for lines in known for line in lines) if known else None
 
 
 def default_folder() -> Path:
@@ -108,15 +117,44 @@ class CompiledCode:
     def at_line(self, module: str, line: int) -> tuple[ProgramLine, ...]:
         """What a line of a module computes."""
         calls = (call for kernel in self.kernels() if kernel.module == module for call in kernel.calls)
-        return _in_order(one for call in calls if call.line == line for one in call.computes or ())
+        return in_order(one for call in calls if call.line == line for one in call.computes or ())
 
     def library_of(self, kernel: Kernel) -> Path | None:
         """The library of a kernel. None where it has none, or it is not there."""
-        for source in self.folder.glob("*/*.main.cpp") if kernel.source is not None else ():
+        for source in self.folder.glob("*/*.main.cpp") if _is_of_cpp(kernel) else ():
             library = source.with_suffix(".so")
             if _begins_with(source, kernel.source or "") and library.exists():
                 return library
         return None
+
+    def triton_files(self, kernel: Kernel) -> tuple[Path | None, tuple[Path, ...]]:
+        """The source of a kernel for Triton, and what Triton has compiled of it: each form of it is a file."""
+        source = next((one for one in self.folder.glob("*/c*.py") if _is_text(one, kernel.source)), None)
+        if source is None or not kernel.is_triton:
+            return None, ()
+        place = f'{source.parent.name}/{source.name}"'  # where the first form says that it comes from
+        found = (one for one in self.folder.glob(f"triton/*/*/{kernel.name}.source") if _contains(one, place))
+        return source, tuple(
+            file for one in sorted(found) for file in sorted(one.parent.glob(f"{one.stem}.*"))
+        )
+
+
+def _is_of_cpp(kernel: Kernel) -> bool:
+    return kernel.source is not None and not kernel.is_triton
+
+
+def _is_text(file: Path, text: str | None) -> bool:
+    try:
+        return text is not None and _text(file) == text
+    except OSError:  # it was removed, or belongs to somebody else
+        return False
+
+
+def _contains(file: Path, text: str) -> bool:
+    try:
+        return text in _text(file)
+    except OSError:
+        return False
 
 
 def _begins_with(source: Path, text: str) -> bool:
@@ -138,16 +176,13 @@ def beside(path: str) -> CompiledCode:
 
 def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
     """What each kernel in the library of a model computes, by its function. Empty where the package does not say."""
-    path = Path(library).with_name(_OF_MODEL)
     try:
-        data = json.loads(_data(path))
-    except (OSError, ValueError, RecursionError):
+        traces = traces_of_model(_data(Path(library).with_name(OF_MODEL)).decode(errors="replace"))
+    except OSError:
         return {}
-    rows = data.items() if isinstance(data, dict) else ()
-    traces = _traces({handle: row.get("stack_traces") for handle, row in rows if isinstance(row, dict)})
     names = {handle.rpartition(":")[0] for handle in traces}
     return {
-        name: _in_order(
+        name: in_order(
             line for handle in traces if handle.rpartition(":")[0] == name for line in traces[handle]
         )
         for name in names
@@ -168,13 +203,33 @@ def _with_program_lines(frame: Frame) -> Frame:
     if frame.library is None:
         return frame
     if is_model_library(frame.library):
-        name = re.split(r"[ (]", frame.function or "", maxsplit=1)[
-            0
-        ]  # one of a parallel region says so behind it
-        return replace(frame, computes=of_model(frame.library).get(name, ()))
+        return replace(frame, computes=of_model(frame.library).get(_plain_name(frame), ()))
     if is_kernel_library(frame.library):
-        return replace(frame, computes=lines_of(beside(frame.library).of_library(frame.library)))
+        return replace(frame, computes=_of_kernels(frame, beside(frame.library).of_library(frame.library)))
     return frame
+
+
+def _of_kernels(frame: NativeFrame, kernels: Sequence[Kernel]) -> tuple[ProgramLine, ...]:
+    """What a frame computes in a library that is made of these kernels."""
+    name = _plain_name(frame)
+    found = lines_of(
+        one for one in kernels if one.function in (name, KERNEL)
+    )  # alone, it is the whole library
+    if found or not _is_source(frame):
+        return found
+    calls = (call for one in kernels for call in one.calls if call.source_line == frame.line)
+    return in_order(line for call in calls for line in call.computes or ())
+
+
+def _is_source(frame: NativeFrame) -> bool:
+    """Whether the line of a frame is one of the source of its library, and none of a header's."""
+    stem = (frame.library or "").removesuffix(".so")
+    return frame.line is not None and PurePath(frame.file or "").name == f"{PurePath(stem).name}.cpp"
+
+
+def _plain_name(frame: NativeFrame) -> str:
+    """The name of a function without its parameters; one of a parallel region says so behind it."""
+    return re.split(r"[ (]", frame.function or "", maxsplit=1)[0]
 
 
 def names_file(named: str, file: str) -> bool:
@@ -185,11 +240,7 @@ def names_file(named: str, file: str) -> bool:
 
 def lines_of(kernels: Iterable[Kernel]) -> tuple[ProgramLine, ...]:
     """The lines of the program that any of some kernels computes, each once."""
-    return _in_order(line for kernel in kernels for line in kernel.lines or ())
-
-
-def _in_order(lines: Iterable[ProgramLine]) -> tuple[ProgramLine, ...]:
-    return tuple(sorted(set(lines), key=lambda one: (one.file, one.line, one.function)))
+    return in_order(line for kernel in kernels for line in kernel.lines or ())
 
 
 def _text(source: Path) -> str:
@@ -202,7 +253,7 @@ def _data(path: Path) -> bytes:
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe without a writer would be waited for
             raise OSError(errno.EINVAL, "this is no plain file", str(path))
-        return file.read(_LARGEST)
+        return file.read(LARGEST)
 
 
 # -- records ----------------------------------------------------------------------------------------
@@ -214,19 +265,21 @@ def _kernels_of(folder: Path, record: Path) -> Iterator[Kernel]:
     if key is None or source is None or not is_generated_module(f"{key}.py"):
         return
     module = str(folder / key[1:3] / f"{key}.py")
-    traces = _traces(_json(texts.get(_TRACES)))
-    handles = _handles(source)
-    generated = _generated(source)
-    for name in dict.fromkeys([*generated, *(handle.rpartition(":")[0] for handle in handles)]):
+    traces = traces_of(_json(texts.get(_TRACES)))
+    handles = handles_in(source)
+    definitions = definitions_of(source)
+    for name in dict.fromkeys([*definitions, *(handle.rpartition(":")[0] for handle in handles)]):
+        made = definitions.get(name, PYTORCHS)
         own = [(line, handle) for handle, line in handles.items() if handle.rpartition(":")[0] == name]
-        calls = [KernelCall(line, traces.get(handle)) for line, handle in sorted(own)]
-        text, arguments = generated.get(name, (None, ()))
+        calls = [KernelCall(line, traces.get(handle), made.calls.get(handle)) for line, handle in sorted(own)]
         yield Kernel(
             name,
             module,
-            tuple(calls or (KernelCall(line, None) for line in _lines_that_call(source, name))),
-            text.strip() if text is not None else None,
-            arguments,
+            tuple(calls or (KernelCall(line, None) for line in lines_that_call(source, name))),
+            made.source.strip() if made.source is not None else None,
+            made.arguments,
+            made.function,
+            made.is_triton,
         )
 
 
@@ -253,74 +306,8 @@ def _texts(data: bytes) -> dict[str, str]:
     return found
 
 
-def _traces(data: object) -> dict[str, tuple[ProgramLine, ...]]:
-    """The lines of the program by the handle of each call, ``NAME:NUMBER``, of an object of JSON."""
-    if not isinstance(data, dict):
-        return {}
-    return {
-        handle: tuple(dict.fromkeys(line for trace in traces for line in _lines_of_trace(trace)))
-        for handle, traces in data.items()
-        if isinstance(traces, list)
-    }
-
-
 def _json(text: str | None) -> object:
     try:
         return json.loads(text or "{}")
     except (ValueError, RecursionError):
         return None
-
-
-def _lines_of_trace(trace: object) -> Iterator[ProgramLine]:
-    for match in _TRACE.finditer(trace) if isinstance(trace, str) else ():
-        yield ProgramLine(match["file"], int(match["line"]), match["function"], (match["code"] or "").strip())
-
-
-def _handles(source: str) -> dict[str, int]:
-    """The lines of a module that call kernels, by the handle of each call."""
-    found: dict[str, int] = {}
-    handles: list[str] = []
-    for number, line in enumerate(source.splitlines(), 1):
-        match = _HANDLES.match(line)
-        if match is not None:
-            handles += re.split(r",\s*", match["handles"].strip())
-        elif handles and line.strip() and not line.lstrip().startswith("#"):
-            found.update(dict.fromkeys(handles, number))
-            handles = []
-    return found
-
-
-def _lines_that_call(source: str, name: str) -> list[int]:
-    call = re.compile(rf"^\s+{re.escape(name)}\(")
-    return [number for number, line in enumerate(source.splitlines(), 1) if call.match(line)]
-
-
-def _generated(source: str) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Text and types of arguments of each kernel that a module defines: ``NAME = async_compile.….(…)``."""
-    try:
-        body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError):
-        return {}
-    found = {}
-    for row in body:
-        if not (isinstance(row, ast.Assign) and isinstance(row.value, ast.Call)):
-            continue
-        target, made = row.targets[0], row.value.func
-        if not (
-            isinstance(target, ast.Name) and isinstance(made, ast.Attribute) and _is_compiler(made.value)
-        ):
-            continue
-        texts = [text for text in map(_constant, row.value.args) if text is not None]
-        lists = [one.elts for one in row.value.args if isinstance(one, ast.List)]
-        arguments = tuple(text for text in map(_constant, lists[0]) if text is not None) if lists else ()
-        if texts:
-            found[target.id] = max(texts, key=len), arguments
-    return found
-
-
-def _is_compiler(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "async_compile"
-
-
-def _constant(node: ast.expr) -> str | None:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None

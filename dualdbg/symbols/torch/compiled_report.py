@@ -16,11 +16,14 @@ _LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class KernelFiles:
-    """A kernel, and where its source and its library are; None where it is one of PyTorch's own."""
+    """A kernel, and where its source and its library are; None where it is one of PyTorch's own. ``compiled`` is what
+    Triton has made of it.
+    """
 
     kernel: Kernel
     source: str | None = None
     library: str | None = None
+    compiled: tuple[str, ...] = ()
 
 
 def computes(kernel: Kernel, wanted: str) -> bool:
@@ -46,6 +49,7 @@ def as_data(found: KernelFiles) -> dict[str, Any]:
         "calls": [call.line for call in kernel.calls],
         "source": found.source,
         "library": found.library,
+        "compiled": list(found.compiled),
         "lines": None if kernel.lines is None else [asdict(line) for line in kernel.lines],
     }
 
@@ -64,10 +68,7 @@ def as_text(found: Sequence[KernelFiles]) -> str:
 def _kernel(found: KernelFiles) -> list[str]:
     kernel = found.kernel
     at = ", ".join(str(call.line) for call in kernel.calls)
-    head = (
-        f"  {kernel.name}({', '.join(kernel.arguments)})" if kernel.source is not None else f"  {kernel.name}"
-    )
-    rows = [f"{head}  {'called in line ' + at if at else 'not called'}"]
+    rows = [f"  {declaration(kernel)}  {'called in line ' + at if at else 'not called'}"]
     lines = kernel.lines or ()
     width = max((len(_place(line)) for line in lines), default=0)
     rows += [f"      {_place(line):<{width}}  {line.code}" for line in lines]
@@ -79,10 +80,20 @@ def _kernel(found: KernelFiles) -> list[str]:
         rows.append("    a function of PyTorch's own")
     rows += [
         f"    {name:<8} {file}"
-        for name, file in (("source", found.source), ("library", found.library))
+        for name, file in (
+            ("source", found.source),
+            ("library", found.library),
+            *(("compiled", one) for one in found.compiled),
+        )
         if file
     ]
     return rows
+
+
+def declaration(kernel: Kernel) -> str:
+    """The name, with the types of the parameters where they are known."""
+    is_cpp = kernel.source is not None and not kernel.is_triton
+    return f"{kernel.name}({', '.join(kernel.arguments)})" if is_cpp else kernel.name
 
 
 def _place(line: ProgramLine) -> str:
