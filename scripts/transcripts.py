@@ -8,8 +8,8 @@ it prints. Commands run in the root of the project. Numbers of processes, addres
 interpreter may be others. A line `...` stands for any lines: for what the program prints while dualdbg says something
 too, of which either may come first.
 
-A block behind `<!-- transcript at a terminal, typed: go -->` has what a user sees who types what is behind each prompt of
-ours, and `go` for the program, each when all above it is on the screen.
+A block behind `<!-- transcript at a terminal, typed: go -->` has what a user sees who types what is behind each prompt
+of ours, and `go` for the program, each when all above it is on the screen.
 """
 
 from __future__ import annotations
