@@ -21,7 +21,7 @@ LINES = {
     "a function in a large scope": ("tbreak at::native::rand_lik", "e"),
     "a scope": ("tbreak torch::jit::tensorex", "pr"),
     "a name without scopes": ("tbreak THPModule_initExt", "ension"),
-    "an operator": ("tbreak chunk_ca", "t"),
+    "an operator": ("tbreak randn_li", "ke"),
 }
 INDEX = "scopes*"
 
