@@ -14,7 +14,7 @@ from ...private_files import new_file
 from ..at_stops import AtStops
 from ..reports import TextReport, VariablesReport
 from .breakpoints import breakpoint_of
-from .registry import command, split_line
+from .registry import command, no_argument, split_line
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -56,6 +56,16 @@ async def undisplay(console: Console, argument: str) -> None:
         if not word.isdecimal() or int(word) not in at_stops.displays:
             raise CommandError(f"there is no display {word}", "display lists them")
         del at_stops.displays[int(word)]
+
+
+@command("sticky", "", "show the source around the line at every stop; again: no more")
+async def sticky(console: Console, argument: str) -> None:
+    """Show the source at every stop, or no more. Raises CommandError for an argument."""
+    no_argument("sticky", argument)
+    at_stops = _of(console, "sticky")
+    at_stops.sticky = not at_stops.sticky
+    told = "on: the source around the line is shown at every stop" if at_stops.sticky else "off"
+    console.show(TextReport(f"sticky is {told}\n"))
 
 
 async def _show(console: Console, at_stops: AtStops, numbers: list[int]) -> None:

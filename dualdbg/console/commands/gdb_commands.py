@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 _WORDS = (
     ("x", "[/FORMAT] ADDRESS", "show memory", "Native expressions only."),
-    ("ptype", "EXPRESSION", "show the type of a value; of a native one its members too", "Of Python the name."),
+    (
+        "ptype",
+        "EXPRESSION",
+        "show the type of a value; of a native one its members too",
+        "Of Python the name.",
+    ),
     ("whatis", "EXPRESSION", "show the type of a value", "Of Python the name."),
 )
 
