@@ -70,11 +70,9 @@ def test_sticky_shows_the_source_at_every_stop(tmp_path: Path) -> None:
 
 
 def test_the_type_of_a_value_in_the_language_of_the_frame(folder: Path) -> None:
-    done = batch(
-        folder, "helper if n == 3", "whatis n", "up 3", "whatis counter", "ptype counter", "whatis nosuch"
-    )
-    python = "type = module\n"
-    assert console_texts(done) == ["type = int\n", python, python]
+    asked = ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch")
+    done = batch(folder, "helper if n == 3", *asked)
+    assert console_texts(done) == ["type = int\n", "type = int\n", "type = module\n"]
     assert ["nosuch" in one["message"] for one in done.of("error")] == [True]
 
 
@@ -110,9 +108,7 @@ def test_gdbs_commands_look_at_the_selected_frame_where_others_were_inlined_at_t
         "run", "--batch", "--json", "--native", "-b", "Account::deposit", "-x", "args", "-x", "up",
         "-x", "whatis account", "-x", "p/x account.balance", "-x", "args", "./account", cwd=tmp_path,
     )  # fmt: skip
-    inner, outer = (
-        {value["name"] for value in event["variables"]} for event in done.of("variables")
-    )
+    inner, outer = ({value["name"] for value in event["variables"]} for event in done.of("variables"))
     assert inner == {"this", "amount"} and outer == {"account", "begin"}
     assert console_texts(done) == ["type = Account &\n"]
     assert last_value(done) == "0x0"
