@@ -17,6 +17,7 @@ from ..model import (
     Exit,
     Exited,
     Frame,
+    Language,
     NativeFrame,
     Notice,
     PythonFrame,
@@ -328,7 +329,8 @@ class Console:
             frame = event.stop.frame
             file = frame.file if frame is not None and self.at_stops.sticky else None
             has_source = file is not None and bool(source_lines(file))
-            self.at_stops.stopped(event.stop.breakpoints, has_source)
+            natively = event.stop.origin is Language.NATIVE
+            self.at_stops.stopped(event.stop.breakpoints, has_source, natively)
             return self.at_stops.is_silent(event.stop.breakpoints) and not self.structured
         return False
 

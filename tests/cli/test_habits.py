@@ -69,6 +69,23 @@ def test_sticky_shows_the_source_at_every_stop(tmp_path: Path) -> None:
     assert len(done.of("error")) == 1
 
 
+def test_values_are_displayed_in_formats(folder: Path) -> None:
+    done = batch(
+        folder,
+        "helper if n == 11",
+        "display/x n",
+        "display/i $pc",
+        "frame function work",
+        "display",
+        "display/i i",
+    )
+    rows = [event["variables"] for event in done.of("variables")]
+    assert (rows[0][0]["name"], rows[0][0]["value"]) == ("1: /x n", "0xb")
+    assert re.match(r"0x\w+ <helper\+\d+>:\t\w+", rows[1][0]["value"])
+    assert "no variable n in work" in rows[2][0]["value"] or "n" in rows[2][0]["value"]
+    assert "no format /i for Python values" in rows[3][0]["value"]
+
+
 def test_the_type_of_a_value_in_the_language_of_the_frame(folder: Path) -> None:
     asked = ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch")
     done = batch(folder, "helper if n == 3", *asked)

@@ -159,7 +159,9 @@ async def _instruction(console: Console, kind: str, argument: str) -> None:
 
 
 async def _step(console: Console, kind: str, argument: str) -> None:
-    for _ in range(positive_number(kind, argument, 1)):
+    for left in reversed(range(positive_number(kind, argument, 1))):
+        if console.at_stops is not None:
+            console.at_stops.by_instruction = kind in ("stepi", "nexti") and left == 0
         await console.session.step(kind, tid=console.selected().tid)
         await console.settle()
         stop = console.session.stop
