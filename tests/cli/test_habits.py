@@ -59,6 +59,13 @@ def test_jump_says_that_nothing_between_was_run(tmp_path: Path) -> None:
     assert warning["message"] == "nothing was run between line 3 and here" and "finally" in warning["hint"]
 
 
+def test_longlist_shows_the_whole_function(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(LINES)
+    done = batch(tmp_path, "lines.py:3", "ll", "up", "longlist", "ll 3", program="lines.py")
+    spans = [(one["first"], len(one["lines"]), one["current"]) for one in done.of("source")]
+    assert spans == [(1, 5, 3), (1, 6, 6)] and len(done.of("error")) == 1
+
+
 def test_sticky_shows_the_source_at_every_stop(tmp_path: Path) -> None:
     (tmp_path / "lines.py").write_text(LINES)
     done = batch(tmp_path, "lines.py:2", "sticky", "next", "sticky", "next", "sticky no", program="lines.py")
