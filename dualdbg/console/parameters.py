@@ -1,4 +1,4 @@
-"""The parameter names of the Python function that a frame runs, read from its source. Pure."""
+"""The parameter names, and the lines, of the Python function that a frame runs, read from its source. Pure."""
 
 from __future__ import annotations
 
