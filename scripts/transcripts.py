@@ -10,6 +10,9 @@ A transcript is a block behind a line `<!-- transcript -->`: indented by four sp
 it prints. Commands run in the root of the project. Numbers of processes, addresses, versions and the folders of an
 interpreter may be others. A line `...` stands for any lines: for what the program prints while dualdbg says something
 too, of which either may come first.
+
+A block behind `<!-- transcript at a terminal, typed: go -->` has what a user sees who types what is behind each prompt
+of ours, and `go` for the program, each when all above it is on the screen.
 """
 
 from __future__ import annotations
@@ -22,13 +25,25 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pexpect
+
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from dualdbg.tui.terminal.parser import Parser  # noqa: E402
+from dualdbg.tui.terminal.screen import Screen  # noqa: E402
+
 SECONDS = 300.0
-MARK = "<!-- transcript -->"
+MARK = "<!-- transcript"
+_MARK = re.compile(r"<!-- transcript(?P<terminal> at a terminal(?:, typed: (?P<typed>[^>]*?))?)? -->")
+_PROMPT = re.compile(r"(\(dualdbg(?: \d+)?\))(?: (.*))?")
+_ROWS, _COLUMNS = 400, 100
+_SILENCE = 0.5  # seconds without output after which the screen is looked at
 INDENT = "    "
 ANY = "..."
 _STANDARD_LIBRARY = (
@@ -59,6 +74,8 @@ class Transcript:
     end: int
     command: str
     shown: tuple[str, ...]
+    terminal: bool = False
+    typed: tuple[str, ...] = ()  # for the program
 
 
 @dataclass(frozen=True)
@@ -79,7 +96,7 @@ class Runner:
 
     def environment(self) -> dict[str, str]:
         """Lines come when they are printed, as on a terminal; an installed dualdbg sees nothing of the checkout."""
-        plain = {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+        plain = {"COLUMNS": str(_COLUMNS), "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
         return {**os.environ, **plain, **({"PYTHONPATH": str(ROOT)} if self.dualdbg is None else {})}
 
 
@@ -87,7 +104,8 @@ def transcripts(text: str) -> Iterator[Transcript]:
     """The transcripts of a page. Raises ValueError for a mark without a command behind it."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
-        if line.strip() != MARK:
+        mark = _MARK.fullmatch(line.strip())
+        if mark is None:
             continue
         begin = next(at for at in range(number + 1, len(lines) + 1) if at == len(lines) or lines[at].strip())
         end = begin
@@ -98,11 +116,78 @@ def transcripts(text: str) -> Iterator[Transcript]:
         block = [one[len(INDENT) :] for one in lines[begin:end]]
         if not block or not block[0].startswith("$ dualdbg "):
             raise ValueError(f"line {number + 1}: no command of dualdbg behind the mark")
-        yield Transcript(begin, end, block[0].removeprefix("$ "), tuple(block[1:]))
+        typed = tuple(word.strip() for word in (mark["typed"] or "").split(",") if word.strip())
+        command, *shown = block
+        yield Transcript(
+            begin, end, command.removeprefix("$ "), tuple(shown), mark["terminal"] is not None, typed
+        )
+
+
+def now(one: Transcript, runner: Runner = Runner()) -> list[str]:
+    """What the command prints now. Raises TimeoutExpired."""
+    return on_terminal(one, runner) if one.terminal else printed(one.command, runner)
+
+
+def _plain(text: str) -> str:
+    return text.replace(f"{ROOT}/", "").replace(sysconfig.get_path("stdlib"), _STANDARD_LIBRARY)
+
+
+def on_terminal(one: Transcript, runner: Runner = Runner()) -> list[str]:
+    """What stands on a terminal where the lines that the block says are typed, up to the prompt after the last."""
+    words = runner.command(one.command)
+    screen = Screen(_COLUMNS, _ROWS)
+    parser = Parser(screen)
+    child = pexpect.spawn(
+        words[0],
+        words[1:],
+        cwd=str(ROOT),
+        env={**runner.environment(), "TERM": "xterm"},
+        encoding="utf-8",
+        dimensions=(_ROWS, _COLUMNS),
+    )
+    kept = ""
+
+    def lines() -> list[str]:
+        rows = [_plain(row.text()).rstrip() for row in screen.rows]
+        while rows and not rows[-1]:
+            rows.pop()
+        return rows
+
+    def read_until(last: str) -> bool:
+        """Read until this stands in the last line, masked, and nothing follows. False where it never does."""
+        nonlocal kept
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            try:
+                kept = parser.feed(kept + child.read_nonblocking(65536, timeout=_SILENCE))
+            except pexpect.TIMEOUT:
+                if masked((lines() or [""])[-1]) == masked(last):
+                    return True
+            except pexpect.EOF:
+                return False
+        return False
+
+    try:
+        shown = one.shown
+        for number, line in enumerate(shown):
+            prompt = _PROMPT.fullmatch(line)
+            if prompt is not None and prompt[2]:
+                wanted, text = prompt[1], prompt[2]
+            elif line in one.typed:
+                wanted, text = shown[number - 1], line
+            else:
+                continue
+            if not read_until(wanted):
+                return lines()
+            child.send(f"{text}\r")
+        read_until(shown[-1])
+        return lines()
+    finally:
+        child.close(force=True)
 
 
 def printed(command: str, runner: Runner = Runner()) -> list[str]:
-    """What a command prints now. Raises TimeoutExpired."""
+    """What a command prints without a terminal. Raises TimeoutExpired."""
     done = subprocess.run(
         runner.command(command),
         cwd=ROOT,
@@ -112,8 +197,7 @@ def printed(command: str, runner: Runner = Runner()) -> list[str]:
         stderr=subprocess.STDOUT,
         timeout=SECONDS,
     )
-    text = done.stdout.decode("utf-8", "replace").replace(f"{ROOT}/", "")
-    text = text.replace(sysconfig.get_path("stdlib"), _STANDARD_LIBRARY)
+    text = _plain(done.stdout.decode("utf-8", "replace"))
     return [line.rstrip() for line in text.rstrip().splitlines() if not _PROGRESS.match(line)]
 
 
@@ -153,15 +237,17 @@ def check(page: Path, write: bool, runner: Runner = Runner()) -> bool:
     lines = text.splitlines()
     right = True
     for one in reversed([*transcripts(text)]):
-        now = printed(one.command, runner)
-        if is_as_shown(one.shown, now):
+        lines_now = now(one, runner)
+        if is_as_shown(one.shown, lines_now):
             continue
         right = False
         if write:
-            lines[one.begin : one.end] = [f"{INDENT}{line}".rstrip() for line in (f"$ {one.command}", *now)]
+            lines[one.begin : one.end] = [
+                f"{INDENT}{line}".rstrip() for line in (f"$ {one.command}", *lines_now)
+            ]
             continue
         print(f"{page.name}:{one.begin + 1}: {one.command}")
-        print("\n".join(difflib.unified_diff(one.shown, now, "the page", "now", lineterm="")))
+        print("\n".join(difflib.unified_diff(one.shown, lines_now, "the page", "now", lineterm="")))
     if write and not right:
         page.write_text("\n".join(lines) + "\n")
     return right

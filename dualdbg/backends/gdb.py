@@ -170,9 +170,10 @@ class GdbEngine(GdbProbes):
 
     async def select(self, gdb_thread: int, level: int | None) -> None:
         """Select the thread, and the frame if given, for the user's commands."""
-        await self._process.console(f"thread {gdb_thread}")
-        if level is not None:
-            await self._process.console(f"frame {level}")
+        if level is None:
+            await self._process.console(f"thread {gdb_thread}")
+        else:  # not by gdb's own numbers: it may count functions in that were inlined at the place of the stop
+            await self.select_frame(gdb_thread, level)
 
     # -- taking hold and letting go -----------------------------------------------------------
 

@@ -18,7 +18,7 @@ from prompt_toolkit.shortcuts import CompleteStyle
 
 from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command
-from ..console.completion import Names, breakpoint_numbers, function_names
+from ..console.completion import FunctionNames, Names, breakpoint_numbers
 from ..console.console import Console, Quit
 from ..console.history import history_path
 from ..console.value_names import names_at_end
@@ -34,6 +34,8 @@ class Prompt:
 
     def __init__(self, console: Console, spec_names: Names) -> None:
         self._console = console
+        self._functions = FunctionNames(lambda: console.session)
+        self._preparing: asyncio.Task[None] | None = None
         completer = PromptCompleter(
             self._spec_names(spec_names),
             INFO_WORDS,
@@ -55,21 +57,28 @@ class Prompt:
         self._interrupts = 0  # Ctrl-C presses in a row
 
     def _spec_names(self, operators: Names) -> Names:
-        return lambda text: [*operators(text), *function_names(self._console.session, text)]
+        return lambda text: [*operators(text), *self._functions(text)]
 
     async def run(self) -> None:
         """Run until the session is over. Raises Quit when the user wants to leave."""
-        await self._settle()
-        while not self._console.ended:
-            line = await self._read()
-            if line is not None:
-                self._interrupts = 0
-                await self._execute(line)
-            if line is not None or self._console.current.ended:
-                await self._settle()
+        try:
+            await self._settle()
+            while not self._console.ended:
+                line = await self._read()
+                if line is not None:
+                    self._interrupts = 0
+                    await self._execute(line)
+                if line is not None or self._console.current.ended:
+                    await self._settle()
+        finally:
+            if self._preparing is not None:
+                self._preparing.cancel()
+                await asyncio.gather(self._preparing, return_exceptions=True)
 
     async def _settle(self) -> None:
         await self._console.settle()
+        if self._preparing is None or self._preparing.done():
+            self._preparing = asyncio.create_task(self._functions.prepare())
         stop = self._console.session.stop
         if stop is not None and stop.reason is Reason.PAUSE:
             self._interrupts = 1

@@ -28,6 +28,10 @@ class AtStops:
 
     actions: dict[int, tuple[str, ...]] = field(default_factory=dict)
     displays: dict[int, str] = field(default_factory=dict)
+    sticky: bool = False  # the source around the line is shown at every stop
+    by_instruction: bool = (
+        False  # the program is on its way by an instruction: the one that it comes to is shown
+    )
     due: deque[tuple[str, Files]] = field(default_factory=deque)
     sourced: deque[tuple[str, Files]] = field(default_factory=deque)
     _reading: int | None = None  # the breakpoint whose commands are being typed
@@ -78,8 +82,13 @@ class AtStops:
         """Whether the stop at these breakpoints is not told: one of them asks for that."""
         return any(self.actions.get(id, ())[:1] == (SILENT,) for id in breakpoints)
 
-    def stopped(self, breakpoints: Iterable[int]) -> None:
+    def stopped(self, breakpoints: Iterable[int], has_source: bool, natively: bool) -> None:
         """The program has stopped at these breakpoints, or elsewhere: what is to be run now."""
+        if self.by_instruction and natively and not self.is_silent(breakpoints):
+            self.due.append(("x/i $pc", ()))
+        self.by_instruction = False
+        if self.sticky and has_source and not self.is_silent(breakpoints):
+            self.due.append(("list .", ()))
         if self.displays and not self.is_silent(breakpoints):
             self.due.append(("display", ()))
         for id in breakpoints:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 
-from ..errors import CommandError, SymbolError
+from ..errors import CommandError
 from ..folders import expanded
+from ..in_thread import in_thread
 from ..model import STEP_LAYERS
 from ..session.session import Session
 from .commands.registry import Command, all_commands, find_command, split_line
@@ -20,17 +20,26 @@ _OPTION = re.compile(r"--[a-z]+")
 _SETTINGS = ("step-into", *(layer.value for layer in STEP_LAYERS))
 
 
-def function_names(session: Session, beginning: str) -> set[str]:
-    """What the beginning of a native function's qualified name may go on to, in what is mapped in the target.
+class FunctionNames:
+    """Native functions and their scopes that a text may go on to, in what is mapped in the current process."""
 
-    Scopes have ``::`` behind them: what is in them is told when they are there.
-    """
-    names: set[str] = set()
-    for module in session.breakpoints.image.modules:
-        # A library that was replaced since it was loaded tells nothing.
-        with suppress(SymbolError):
-            names |= module.library.continuations(beginning) if module.library is not None else set()
-    return names
+    def __init__(self, session: Callable[[], Session | None]) -> None:
+        self._session = session
+        self._prepared: tuple[int, int] | None = None
+
+    def __call__(self, beginning: str) -> set[str]:
+        session = self._session()
+        return session.breakpoints.image.continuations(beginning) if session is not None else set()
+
+    async def prepare(self) -> None:
+        """Have the answers of big libraries made, while the user reads the stop. Call it at each stop."""
+        session = self._session()
+        if session is None:
+            return
+        image = session.breakpoints.image
+        if self._prepared != (image.pid, image.version):
+            self._prepared = image.pid, image.version
+            await in_thread(image.prepare_continuations)
 
 
 def breakpoint_numbers(session: Session | None) -> list[int]:

@@ -17,6 +17,7 @@ from ..model import (
     Exit,
     Exited,
     Frame,
+    Language,
     NativeFrame,
     Notice,
     PythonFrame,
@@ -29,6 +30,7 @@ from ..model import (
 from ..session.inferiors import Process
 from ..session.session import Session
 from ..shortage import shortage
+from ..source_files import source_lines
 from .at_stops import AtStops
 from .commands.registry import Command, find_command, split_line
 from .interaction import Interaction
@@ -324,7 +326,11 @@ class Console:
         if isinstance(event, Resumed):
             self.at_stops.resumed()
         elif isinstance(event, Stopped):
-            self.at_stops.stopped(event.stop.breakpoints)
+            frame = event.stop.frame
+            file = frame.file if frame is not None and self.at_stops.sticky else None
+            has_source = file is not None and bool(source_lines(file))
+            natively = event.stop.origin is Language.NATIVE
+            self.at_stops.stopped(event.stop.breakpoints, has_source, natively)
             return self.at_stops.is_silent(event.stop.breakpoints) and not self.structured
         return False
 

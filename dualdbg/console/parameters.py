@@ -1,4 +1,4 @@
-"""The parameter names of the Python function that a frame runs, read from its source. Pure."""
+"""The parameter names, and the lines, of the Python function that a frame runs, read from its source. Pure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,26 @@ def parameter_names(source: str, function: str, line: int) -> list[str]:
 
     Empty where no such function is found: in a module, a class body, or source that does not match what runs.
     """
+    found = _innermost(source, function, line)
+    return [argument.arg for argument in _parameters(found.args)] if found is not None else []
+
+
+def function_span(source: str, function: str, line: int) -> tuple[int, int] | None:
+    """The first and the last line of that function, decorators included; None where no such function is found."""
+    found = _innermost(source, function, line)
+    return (_first(found), _last(found)) if found is not None else None
+
+
+def _innermost(source: str, function: str, line: int) -> _Function | None:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        return []
+        return None
     name = function.rpartition(".")[2]
     around = [
         node for node in _functions(tree) if _name(node) == name and _first(node) <= line <= _last(node)
     ]
-    if not around:
-        return []
-    return [argument.arg for argument in _parameters(max(around, key=_first).args)]
+    return max(around, key=_first) if around else None
 
 
 def _functions(tree: ast.AST) -> Iterator[_Function]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
 from ..shared.proc_files import DELETED, Mapping, mappings, read_maps
 from ..shared.process_root import root_link
+from .name_preparation import prepare
 from .objfile import Objfile, Symbol
 
 
@@ -105,6 +107,23 @@ class AddressSpace:
         self._names.clear()
         self._implementations.clear()
         self.version += 1
+
+    def continuations(self, beginning: str) -> set[str]:
+        """What the beginning of a native function's qualified name may go on to, in all modules.
+
+        Scopes have ``::`` behind them: what is in them is told when they are there.
+        """
+        names: set[str] = set()
+        for module in self.modules:
+            # A library that was replaced since it was loaded tells nothing.
+            with suppress(SymbolError):
+                names |= module.library.continuations(beginning) if module.library is not None else set()
+        return names
+
+    def prepare_continuations(self) -> None:
+        """Let another process make what answers :meth:`continuations` at once, and wait for it: some seconds, once for
+        each version of a library."""
+        prepare([module.library for module in self.modules if module.library is not None])
 
     def take_troubles(self) -> list[Module]:
         """The libraries that turned out to be unreadable since the last call of this method."""

@@ -28,6 +28,14 @@ def cache_directory() -> Path:
     return _directory(os.environ.get("XDG_CACHE_HOME", ""), os.environ.get("HOME", ""))
 
 
+def is_kept() -> bool:
+    """Whether what is stored there outlives this process."""
+    folder = cache_directory()
+    return folder != NOWHERE and not (
+        _private_directory.cache_info().currsize and folder == _private_directory()
+    )
+
+
 def index_folder() -> Path | None:
     """The folder in it where gdb keeps its indexes of debug info, one for each build of a file.
 

@@ -13,7 +13,7 @@ from textual.worker import Worker
 
 from ..console.commands.information import INFO_WORDS
 from ..console.commands.registry import Command, find_command, split_line
-from ..console.completion import Completions, Names, breakpoint_numbers
+from ..console.completion import Completions, FunctionNames, Names, breakpoint_numbers
 from ..console.console import Console, Quit
 from ..console.highlight import highlight
 from ..console.history import history_path, read_history
@@ -89,7 +89,8 @@ class Base(App[None]):
         self._last: tuple[str, Command] | None = None
         # What was typed, and not yet run. None: look what is due at a stop.
         self.lines: asyncio.Queue[str | None] = asyncio.Queue()
-        completions = Completions(self.wishes.names, INFO_WORDS, lambda: breakpoint_numbers(self.session))
+        self.functions = FunctionNames(lambda: self.session)
+        completions = Completions(self._spec_names, INFO_WORDS, lambda: breakpoint_numbers(self.session))
         self.views = Views(
             SourceView(),
             StackView(),
@@ -104,6 +105,9 @@ class Base(App[None]):
         self.workspace = Workspace(self.views.panes(), PRESETS["small"])
         self.search_bar = SearchBar()
         self.status = StatusLine()
+
+    def _spec_names(self, text: str) -> list[str]:
+        return [*self.wishes.names(text), *sorted(self.functions(text))]
 
     async def _value_names(self, line: str) -> tuple[list[str], int]:
         return await names_at_end(self.console_, line) if self.console_ is not None else ([], 0)

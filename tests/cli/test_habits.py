@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from dualdbg.console.commands.values import _is_assignment
 from tests.cli.driver import Done, dualdbg
 from tests.cli.test_life_of_breakpoints import folder as folder
+from tests.support import require
 
 LINES = """\
 def work(value):
@@ -28,6 +31,10 @@ def batch(folder: Path, where: str, *commands: str, program: str = "program.py")
     return done
 
 
+def console_texts(done: Done) -> list[str]:
+    return [one["text"] for one in done.of("output") if one["stream"] == "console"]
+
+
 def last_value(done: Done) -> str:
     return str(done.of("value")[-1]["value"])
 
@@ -43,6 +50,101 @@ def test_jump_in_python(tmp_path: Path) -> None:
         "-x", "set var second = 7", "-x", "c", "lines.py", cwd=tmp_path,
     )  # fmt: skip
     assert "\n8\n" in done.stdout, done
+
+
+def test_jump_says_that_nothing_between_was_run(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(LINES)
+    done = batch(tmp_path, "lines.py:3", "jump 5", program="lines.py")
+    [warning] = [one for one in done.of("notice") if one["level"] == "warning"]
+    assert warning["message"] == "nothing was run between line 3 and here" and "finally" in warning["hint"]
+
+
+def test_longlist_shows_the_whole_function(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(LINES)
+    done = batch(tmp_path, "lines.py:3", "ll", "up", "longlist", "ll 3", program="lines.py")
+    spans = [(one["first"], len(one["lines"]), one["current"]) for one in done.of("source")]
+    assert spans == [(1, 5, 3), (1, 6, 6)] and len(done.of("error")) == 1
+
+
+def test_sticky_shows_the_source_at_every_stop(tmp_path: Path) -> None:
+    (tmp_path / "lines.py").write_text(LINES)
+    done = batch(tmp_path, "lines.py:2", "sticky", "next", "sticky", "next", "sticky no", program="lines.py")
+    [source] = done.of("source")
+    assert (source["first"], source["current"], len(source["lines"])) == (1, 3, 6)
+    on = "sticky is on: the source around the line is shown at every stop\n"
+    assert console_texts(done) == [on, "sticky is off\n"]
+    assert len(done.of("error")) == 1
+
+
+def test_values_are_displayed_in_formats(folder: Path) -> None:
+    done = batch(
+        folder,
+        "helper if n == 11",
+        "display/x n",
+        "display/i $pc",
+        "frame function work",
+        "display",
+        "display/i i",
+    )
+    rows = [event["variables"] for event in done.of("variables")]
+    assert (rows[0][0]["name"], rows[0][0]["value"]) == ("1: /x n", "0xb")
+    assert re.match(r"0x\w+ <helper\+\d+>:\t\w+", rows[1][0]["value"])
+    assert "no variable n in work" in rows[2][0]["value"] or "n" in rows[2][0]["value"]
+    assert "no format /i for Python values" in rows[3][0]["value"]
+
+
+def test_the_type_of_a_value_in_the_language_of_the_frame(folder: Path) -> None:
+    asked = ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch")
+    done = batch(folder, "helper if n == 3", *asked)
+    assert console_texts(done) == ["type = int\n", "type = int\n", "type = module\n"]
+    assert ["nosuch" in one["message"] for one in done.of("error")] == [True]
+
+
+ACCOUNT = """\
+#include <vector>
+struct Account {
+    long balance = 0;
+    std::vector<long> history;
+    void deposit(long amount) {
+        balance += amount;
+        history.push_back(amount);
+    }
+};
+__attribute__((noinline)) long settle(Account &account, long begin) {
+    for (long value = begin; value < begin + 3; value++)
+        account.deposit(value);
+    return account.balance;
+}
+int main(int count, char **) {
+    Account account;
+    return settle(account, count) > 5 ? 0 : 1;
+}
+"""
+
+
+def test_gdbs_commands_look_at_the_selected_frame_where_others_were_inlined_at_the_stop(
+    tmp_path: Path,
+) -> None:
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (tmp_path / "account.cpp").write_text(ACCOUNT)
+    subprocess.run([compiler, "-g", "-O2", "account.cpp", "-o", "account"], cwd=tmp_path, check=True)
+    done = dualdbg(
+        "run", "--batch", "--json", "--native", "-b", "Account::deposit", "-x", "args", "-x", "up",
+        "-x", "whatis account", "-x", "p/x account.balance", "-x", "args", "./account", cwd=tmp_path,
+    )  # fmt: skip
+    inner, outer = ({value["name"] for value in event["variables"]} for event in done.of("variables"))
+    assert inner == {"this", "amount"} and outer == {"account", "begin"}
+    assert console_texts(done) == ["type = Account &\n"]
+    assert last_value(done) == "0x0"
+
+
+def test_a_file_that_does_not_exist_is_not_taken_for_a_function(folder: Path) -> None:
+    done = batch(folder, "helper if n == 3", "b cosinus.cpp:3", "c", "c")
+    [told, ended] = [one for one in done.of("notice") if "cosinus.cpp" in one["message"]]
+    assert told["message"] == "breakpoint 2: no source file of that name is known: cosinus.cpp"
+    assert "never bound" in ended["message"] and "no source file of that name is known" in ended["hint"]
+    for one in (told, ended):
+        assert "debug info" in one["hint"] and "nearest" not in one["hint"]
 
 
 def test_jump_in_c(folder: Path) -> None:

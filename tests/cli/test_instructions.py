@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.cli.driver import dualdbg
@@ -23,3 +24,6 @@ def test_instructions_are_for_native_stops(tmp_path: Path) -> None:
     answers = [part.split("\n")[1] for part in done.stdout.split("(dualdbg) cpp $pc")[1:]]
     assert len(set(answers)) == 3, done
     assert done.stdout.count("* Step: native") == 3
+    assert len(set(re.findall(r"^=> 0x\w+ <.*>:\t\S+", done.stdout, re.MULTILINE))) == 2, (
+        "the one at each end is shown"
+    )

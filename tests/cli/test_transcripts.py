@@ -26,7 +26,7 @@ SHOWN = [(page, one) for page in PAGES for one in script.transcripts(page.read_t
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="frames have no qualified names before CPython 3.11")
 @pytest.mark.parametrize(("page", "one"), SHOWN, ids=[f"{page.stem}:{one.begin}" for page, one in SHOWN])
 def test_a_page_shows_what_is_printed(page: Path, one: script.Transcript) -> None:  # type: ignore[name-defined]
-    lines = script.printed(one.command)
+    lines = script.now(one)
     assert script.is_as_shown(one.shown, lines), "\n".join(["now it prints:", *lines])
 
 
@@ -51,11 +51,11 @@ def test_what_counts_as_the_same(shown: list[str], lines: list[str], same: bool)
 def test_blocks_are_found_and_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     page.write_text(
-        f"# A\n\n{script.MARK}\n\n    $ dualdbg --version\n    old\n\n    older\n\ntext\n\n    $ dualdbg ps\n"
+        f"# A\n\n{script.MARK} -->\n\n    $ dualdbg --version\n    old\n\n    older\n\ntext\n\n    $ dualdbg ps\n"
     )
     (found,) = script.transcripts(page.read_text())
     assert (found.command, found.shown) == ("dualdbg --version", ("old", "", "older"))
-    monkeypatch.setattr(script, "printed", lambda command: ["new", "", f"of {command}"])
+    monkeypatch.setattr(script, "now", lambda one: ["new", "", f"of {one.command}"])
     assert not script.check(page, write=True)
     assert page.read_text().splitlines()[4:9] == [
         "    $ dualdbg --version",
@@ -70,4 +70,4 @@ def test_blocks_are_found_and_written_anew(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_mark_without_a_command_is_refused() -> None:
     with pytest.raises(ValueError, match="line 1"):
-        list(script.transcripts(f"{script.MARK}\n\ntext\n"))
+        list(script.transcripts(f"{script.MARK} -->\n\ntext\n"))

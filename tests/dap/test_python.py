@@ -250,7 +250,8 @@ def test_completions(client: Client, program: Write) -> None:
 
     assert "value" in labels("val")
     assert "getcwd" in labels("os.getc")
-    assert "breakpoints" in labels("`info br") or "break" in labels("`brea")
+    assert labels("`info brea") == ["breakpoints"] and labels("`brea") == ["break"]
+    assert "PyOS_FSPath" in labels("`tbreak PyOS_FSPa")
 
 
 def test_the_prompt_in_the_debug_console(client: Client, program: Write) -> None:

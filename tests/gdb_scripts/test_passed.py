@@ -18,7 +18,6 @@ import pytest
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
-FUNCTIONS = 150
 SEED = 20260802
 
 # C++ type: a value of it as C++ and as it is shown, for a random number.
@@ -106,10 +105,10 @@ HEAD = """\
 """
 
 
-def program(chance: random.Random) -> tuple[str, list[Any], list[list[tuple[str, str]]]]:
+def program(chance: random.Random, count: int) -> tuple[str, list[Any], list[list[tuple[str, str]]]]:
     """The source, what is known of each function, and what each is to be given."""
     declared, called, known, wanted = [HEAD], [], [], []
-    for number in range(FUNCTIONS):
+    for number in range(count):
         names = [f"a{i}" for i in range(chance.randint(1, 12))]
         kinds = [chance.choice(list(TYPES)) for _ in names]
         values = [TYPES[kind](chance) for kind in kinds]
@@ -134,8 +133,10 @@ def program(chance: random.Random) -> tuple[str, list[Any], list[list[tuple[str,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
-def test_arguments_of_functions_without_debug_info(tmp_path: Path, level: str) -> None:
-    source, known, wanted = program(random.Random(SEED))
+@pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.exhaustive)])
+def test_arguments_of_functions_without_debug_info(tmp_path: Path, count: int, level: str) -> None:
+    """Each is shown, and right, where names, types and the kind of the result are known."""
+    source, known, wanted = program(random.Random(SEED), count)
     (tmp_path / "program.cpp").write_text(source)
     compiler, gdb = require(shutil.which("g++"), "a C++ compiler"), require(shutil.which("gdb"), "gdb")
     command = [compiler, "-std=c++17", level, "-no-pie", "program.cpp", "-o", "program"]

@@ -101,7 +101,7 @@ class Screen:
 
 _NAMES = {" ": "space", ".": "full_stop", ":": "colon", "/": "slash", "*": "asterisk", "=": "equals_sign",
           "-": "minus", "_": "underscore", "(": "left_parenthesis", ")": "right_parenthesis", "&": "ampersand",
-          "$": "dollar_sign", ",": "comma", "+": "plus", "!": "exclamation_mark"}  # fmt: skip
+          "$": "dollar_sign", ">": "greater_than_sign", ",": "comma", "+": "plus", "!": "exclamation_mark"}  # fmt: skip
 
 
 def on_screen(

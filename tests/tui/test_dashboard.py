@@ -240,6 +240,9 @@ def test_the_prompt_has_every_command_history_and_completion(tmp_path: Path, cou
         await screen.press(*"contin", "tab")
         assert line.value == "continue "
         await screen.press(*["backspace"] * 9)
+        await screen.press(*"tbreak", "space", *"PyOS", "underscore", *"FSPa", "tab")
+        await screen.until(lambda: line.value == "tbreak PyOS_FSPath ", "the function")
+        await screen.press(*["backspace"] * 19)
         await screen.type("bt")
         await screen.until(lambda: ">#0 py" in screen.said, "the stack")
         await screen.type("up")

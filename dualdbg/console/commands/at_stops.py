@@ -14,11 +14,13 @@ from ...private_files import new_file
 from ..at_stops import AtStops
 from ..reports import TextReport, VariablesReport
 from .breakpoints import breakpoint_of
-from .registry import command, split_line
+from .registry import command, no_argument, split_line
+from .values import formatted, split_format
 
 if TYPE_CHECKING:
     from ..console import Console
 
+_AT_ADDRESS = ("i", "s")  # formats of what lies at an address
 _LONGEST = 1 << 20  # bytes of a file of commands
 
 
@@ -36,9 +38,11 @@ async def commands(console: Console, argument: str) -> None:
 
 @command(
     "display disp",
-    "[EXPRESSION]",
+    "[/FORMAT] [EXPRESSION]",
     "show a value at every stop; without EXPRESSION: show all of them now",
     completes="expression",
+    details="FORMAT as for print; of native values i and s too, which show the instruction or the text there: "
+    "display/i $pc.",
 )
 async def display(console: Console, argument: str) -> None:
     """Show an expression at every stop from now on; without one, show all that are shown there."""
@@ -58,6 +62,16 @@ async def undisplay(console: Console, argument: str) -> None:
         del at_stops.displays[int(word)]
 
 
+@command("sticky", "", "show the source around the line at every stop; again: no more")
+async def sticky(console: Console, argument: str) -> None:
+    """Show the source at every stop, or no more. Raises CommandError for an argument."""
+    no_argument("sticky", argument)
+    at_stops = _of(console, "sticky")
+    at_stops.sticky = not at_stops.sticky
+    told = "on: the source around the line is shown at every stop" if at_stops.sticky else "off"
+    console.show(TextReport(f"sticky is {told}\n"))
+
+
 async def _show(console: Console, at_stops: AtStops, numbers: list[int]) -> None:
     rows = [await _row(console, number, at_stops.displays[number]) for number in numbers]
     console.show(VariablesReport("display", tuple(rows), "Nothing is displayed at stops."))
@@ -66,10 +80,16 @@ async def _show(console: Console, at_stops: AtStops, numbers: list[int]) -> None
 async def _row(console: Console, number: int, expression: str) -> Value:
     """The value of an expression in the selected frame, or why there is none there."""
     name = f"{number}: {expression}"
+    format_, plain = split_format(expression)
     try:
         frame = await console.frame()
         tid = console.selected().tid
-        value = await console.session.inspector.evaluate(expression, tid, frame, frame.language)
+        if format_ and frame.language is Language.NATIVE:
+            word = "x" if format_[-1] in _AT_ADDRESS else "output"
+            text = await console.ask_gdb(f"{word}/{format_} {plain}")
+            return Value(name, "", text.strip().removeprefix("=> "), Language.NATIVE)
+        wanted = formatted(plain, format_)
+        value = await console.session.inspector.evaluate(wanted, tid, frame, frame.language)
     except DualdbgError as error:
         return Value(name, "", f"<{error.message}>", Language.NATIVE)
     return Value(name, "", value.value, frame.language)

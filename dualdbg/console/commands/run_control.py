@@ -66,6 +66,9 @@ async def until(console: Console, argument: str) -> None:
     await console.session.step("until", location, tid=console.selected().tid)
 
 
+_NOT_RUN = "no destructor, no finally, no end of a with; continue and the steps go on from here"
+
+
 @command(
     "jump j",
     "LINE",
@@ -89,6 +92,8 @@ async def jump(console: Console, argument: str) -> None:
     there = stop.frame if stop is not None and stop.reason is Reason.GOTO else None
     if there is not None and there.line not in (None, int(argument)):
         console.show(Notice("info", f"line {argument} has no code: this is the next one that has"))
+    if there is not None:
+        console.show(Notice("warning", f"nothing was run between line {frame.line} and here", _NOT_RUN))
 
 
 async def _jump_target(console: Console, frame: Frame, file: str, line: int) -> int | None:
@@ -154,7 +159,9 @@ async def _instruction(console: Console, kind: str, argument: str) -> None:
 
 
 async def _step(console: Console, kind: str, argument: str) -> None:
-    for _ in range(positive_number(kind, argument, 1)):
+    for left in reversed(range(positive_number(kind, argument, 1))):
+        if console.at_stops is not None:
+            console.at_stops.by_instruction = kind in ("stepi", "nexti") and left == 0
         await console.session.step(kind, tid=console.selected().tid)
         await console.settle()
         stop = console.session.stop

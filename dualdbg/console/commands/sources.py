@@ -1,4 +1,4 @@
-"""The command that shows source lines."""
+"""The commands that show source lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...folders import expanded, here
-from ...model import Frame
+from ...model import Frame, PythonFrame
 from ...source_files import source_lines
+from ..parameters import function_span
 from ..reports import SourceReport
-from .registry import command
+from .registry import command, no_argument
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -39,6 +40,21 @@ async def list_(console: Console, argument: str) -> None:
     current = frame.line if frame.file == file else None
     shown = tuple(lines[first - 1 : last])
     console.show(SourceReport(file, first, shown, current))
+
+
+@command("longlist ll", "", "show the whole source of the selected frame's function, in Python")
+async def longlist(console: Console, argument: str) -> None:
+    """Raises CommandError where the frame is no Python function whose source can be read."""
+    no_argument("longlist", argument)
+    frame = await console.frame()
+    if not isinstance(frame, PythonFrame) or frame.file is None:
+        raise CommandError("longlist shows functions of Python", "list FIRST,LAST shows lines of any file")
+    lines = source_lines(frame.file)
+    if not lines:
+        raise CommandError(f"the source of {frame.file} cannot be read", "list FILE:LINE shows another file")
+    first, last = function_span("\n".join(lines), frame.function, frame.line or 0) or (1, len(lines))
+    _remember(console, frame.file, first, last)
+    console.show(SourceReport(frame.file, first, tuple(lines[first - 1 : last]), frame.line))
 
 
 def _range(console: Console, frame: Frame, argument: str) -> tuple[str, int, int]:

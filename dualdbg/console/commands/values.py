@@ -196,7 +196,7 @@ async def _argument_names(console: Console, frame: Frame) -> list[str]:
 
 
 async def _evaluate(console: Console, name: str, argument: str, language: Language) -> None:
-    format_, rest = _split_format(argument)
+    format_, rest = split_format(argument)
     expression, part = _split_part(rest)
     of_repr = language is Language.PYTHON and _REPR.match(expression) is not None
     if of_repr:
@@ -207,7 +207,7 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
         text = await console.ask_gdb(f"output/{format_} {expression}")
         console.show(ValueReport(expression, Value(expression, "", text, language)))
         return
-    wanted = _formatted(expression, format_)
+    wanted = formatted(expression, format_)
     frame = await console.frame()
     if of_repr:
         console.show(ValueReport(expression, await console.session.inspector.represent(wanted, frame)))
@@ -249,12 +249,13 @@ def _split_part(text: str) -> tuple[str, tuple[int, int] | None]:
     )
 
 
-def _split_format(argument: str) -> tuple[str, str]:
+def split_format(argument: str) -> tuple[str, str]:
+    """``/FORMAT`` at the beginning of an argument without its slash, or an empty text; and the rest."""
     match = re.match(r"/(\w+)\s+", argument)
     return (match.group(1), argument[match.end() :]) if match else ("", argument)
 
 
-def _formatted(expression: str, format_: str) -> str:
+def formatted(expression: str, format_: str) -> str:
     """A Python expression with gdb's format letter put into Python's words."""
     if not format_:
         return expression

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import get_args
 
+from ...console.commands.information import INFO_WORDS
 from ...console.commands.registry import is_ours
-from ...console.completion import Completions
+from ...console.completion import Completions, FunctionNames, breakpoint_numbers
 from ...console.console import Console, Quit, Selection
 from ...console.printer import Printer
 from ...console.reports import Report
@@ -41,6 +42,9 @@ class Prompt:
         self._text: list[str] = []
         self._printer = Printer(Style(), read_line=source_line)
         self._console = Console(session, self._show)
+        self._completions = Completions(
+            FunctionNames(lambda: session), INFO_WORDS, lambda: breakpoint_numbers(session)
+        )
         self._console.takes_python = False  # the debug console takes it as it is
         self._console.at_stops = None  # the editor waits for no command of ours when the program stops
 
@@ -71,7 +75,7 @@ class Prompt:
 
     def candidates(self, line: str) -> Iterable[tuple[str, int]]:
         """What may stand at the end of ``line``, and how many of its last characters that replaces."""
-        return Completions(lambda beginning: (), ()).candidates(line)
+        return self._completions.candidates(line)
 
     async def close(self) -> None:
         """No more commands come."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 
 from ...backends import events as engine
 from ...in_thread import in_thread
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Language, Notice
+from ...shared.libraries import is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
 from .log_failures import LogFailures
 from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader
+
+_MOST_NAMED = 3  # libraries
 
 
 class Notices:
@@ -67,6 +71,10 @@ class Notices:
             return
         if id in self._optional:
             return
+        if row.spec.kind is BreakpointKind.NATIVE_LINE:
+            text = f"breakpoint {id}: no source file of that name is known: {row.spec.subject}"
+            self._loop.tell(Notice("info", text, self._without_debug_info()))
+            return
         names = await in_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
             text = f"breakpoint {id}: nothing that is loaded is named {self._rows[id].spec.subject}"
@@ -75,6 +83,21 @@ class Notices:
     def _names_near(self, spec: BreakpointSpec) -> list[str]:
         """The nearest names. The name itself is left out: its library may only not be loaded yet."""
         return [name for name in self._specs.nearest(spec) if name != spec.subject]
+
+    def _without_debug_info(self) -> str:
+        """Which libraries may have been compiled from any file: they do not say."""
+        silent = [
+            Path(module.path).name
+            for module in self._image.modules
+            if module.library is not None
+            and not is_system(module.path)
+            and not is_standard_module(module.path)
+            if not module.library.has_debug_info and module.library.debug_file is None
+        ]
+        if not silent:
+            return "what is loaded has debug info; a library that comes later may have the file"
+        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
+        return f"these libraries have no debug info: {', '.join(silent[:_MOST_NAMED])}{more}"
 
     def troubles(self) -> None:
         """Tell of files that were mapped, and cannot be read."""
@@ -114,6 +137,8 @@ class Notices:
                 if row.spec.log is not None:
                     continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
+            elif row.spec.kind is BreakpointKind.NATIVE_LINE:
+                hint = f"no source file of that name is known; {self._without_debug_info()}"
             else:
                 names = self._names_near(row.spec)
                 hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)

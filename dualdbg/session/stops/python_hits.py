@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ...backends.events import PythonCause
-from ...model import Breakpoint
+from ...backends.events import PythonCause, PythonStopped
 from ..breakpoints import python_answers as answers
 from ..breakpoints.python_watches import Change
 from ..breakpoints.throw_origins import ThrowOrigins
@@ -17,6 +16,19 @@ from .failed_conditions import condition_failed, was_left
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
+
+
+@dataclass
+class _Decided:
+    """What was decided of a stop, and counted. ``logs``: texts that debugpy has not been asked to write yet.
+
+    ``unanswered``: it was asked for one, and a native stop came before it answered.
+    """
+
+    event: PythonStopped
+    met: Met | None
+    logs: list[tuple[int, str]]
+    unanswered: bool = False
 
 
 class PythonHits:
@@ -30,13 +42,23 @@ class PythonHits:
         self._breakpoints = breakpoints
         self._origins = origins
         self._raised: dict[int, answers.Raised] = {}  # the last exception of each of debugpy's threads
+        self._decided: dict[int, _Decided] = {}  # the last stop of each of them
 
     async def at_stop(self, hold: PythonHold) -> Met | None:
         """The user's breakpoints that stop here, and what is to be said of it.
 
         None for an exception that nobody has asked for: the target is to run on. Raises WrongState when a native stop
-        came first. Nothing was counted then, and this is asked again.
+        came first, and this is asked again. What was counted, or written, is not counted or written again.
         """
+        number = hold.event.debugpy_thread
+        decided = self._decided.get(number)
+        if decided is None or decided.event is not hold.event:
+            decided = self._decided[number] = await self._decide(hold)
+        await self._write_logs(hold, decided)
+        return decided.met
+
+    async def _decide(self, hold: PythonHold) -> _Decided:
+        """Raises WrongState before anything is counted."""
         if hold.event.cause is PythonCause.EXCEPTION:
             return await self._at_exception(hold)
         table = self._breakpoints
@@ -57,11 +79,38 @@ class PythonHits:
         for id in owners:
             table.count_python_hit(id)
         await table.were_hit(owners)
-        return tuple(owners), description
+        return _Decided(hold.event, (tuple(owners), description), [])
 
-    async def _at_watchpoints(self, hold: PythonHold, changes: list[Change]) -> Met | None:
-        """The watchpoints that stop here, and what each has met; None where none counts."""
-        table, stopping, told, left = self._breakpoints, [], [], []
+    async def _write_logs(self, hold: PythonHold, decided: _Decided) -> None:
+        """Have the target write the texts that are left, each once."""
+        if decided.unanswered:  # debugpy answers in the order in which it is asked
+            await answers.ask(self._python, hold, "None")
+            decided.unanswered = False
+        while decided.logs:
+            if not self._loop.native_held.is_set():  # else debugpy is not asked now
+                decided.unanswered = True
+                id, text = decided.logs.pop(0)
+                await answers.write_log(self._python, hold, id, text)
+                decided.unanswered = False
+            else:
+                await answers.ask(self._python, hold, "None")  # raises WrongState
+
+    async def _at_watchpoints(self, hold: PythonHold, changes: list[Change]) -> _Decided:
+        """The watchpoints that stop here, and what each has met; none where none counts."""
+        table = self._breakpoints
+        holding = {
+            change.number
+            for change in changes
+            if (row := table.find(change.number)) is not None
+            and change.text is not None
+            and change.why_not is None
+            and await answers.condition_holds(self._python, hold, replace(row.spec, condition=None))
+        }
+        # From here on no request is made that a native stop could hold up: so each hit is counted once.
+        stopping: list[int] = []
+        told: list[str] = []
+        left: list[str] = []
+        logs: list[tuple[int, str]] = []
         for change in changes:
             row = table.find(change.number)
             if row is None:  # it was deleted while the target was on its way here
@@ -69,7 +118,10 @@ class PythonHits:
             texts = [] if change.text is None else [change.text]
             if change.why_not is not None and not change.over:
                 texts.append(condition_failed(row.id, row.spec.condition or "", change.why_not))
-            elif texts and not await self._counts(hold, row):
+            elif texts and (change.number not in holding or not table.count_hit(row.id)):
+                texts = []
+            elif texts and row.spec.log is not None:
+                logs.append((row.id, row.spec.log))
                 texts = []
             if change.over and change.why_not is not None:
                 texts.append(f"{row.spec.subject} is watched no more: {change.why_not}")
@@ -85,27 +137,14 @@ class PythonHits:
                 await table.remove(change.number)
             elif table.has(change.number) and change.why_not is not None:
                 await table.enable(change.number, False)
-        if not stopping:
-            return None
         await table.were_hit(stopping)
-        return tuple(stopping), "; ".join(told)
+        return _Decided(hold.event, (tuple(stopping), "; ".join(told)) if stopping else None, logs)
 
-    async def _counts(self, hold: PythonHold, row: Breakpoint) -> bool:
-        """Whether a change that the condition of a watchpoint lets count stops, by its other suffixes."""
-        spec = replace(row.spec, condition=None)
-        if not await answers.condition_holds(self._python, hold, spec) or not self._breakpoints.has(row.id):
-            return False
-        if not self._breakpoints.count_hit(row.id):
-            return False
-        if spec.log is not None:
-            await answers.write_log(self._python, hold, row.id, spec.log)
-        return spec.log is None
-
-    async def _at_exception(self, hold: PythonHold) -> Met | None:
+    async def _at_exception(self, hold: PythonHold) -> _Decided:
         table = self._breakpoints
         exception = await answers.raised(self._python, hold)
         if exception.asked:
-            return (), answers.exception_text(hold)
+            return _Decided(hold.event, ((), answers.exception_text(hold)), [])
         number = hold.event.debugpy_thread
         on_its_way = exception.mode == "always" and exception.came_from(self._raised.get(number))
         owners = [] if on_its_way else answers.exception_owners(exception, table.on_exceptions())
@@ -116,19 +155,22 @@ class PythonHits:
         self._raised[number] = exception
         why = await self._switch_off(failed)
         stopping = list(failed)
+        logs: list[tuple[int, str]] = []
         for id in holding:
             if not table.has(id) or not table.count_hit(id):
                 continue
             spec = table.get(id).spec
             if spec.log is not None:
-                await answers.write_log(self._python, hold, id, spec.log)
+                logs.append((id, spec.log))
             else:
                 stopping.append(id)
         if not stopping and not table.editor_wants(exception.mode):
-            return None
+            return _Decided(hold.event, None, logs)
         await table.were_hit(stopping)
         parts = [answers.exception_text(hold), origin, why]
-        return tuple(stopping), ", ".join(part for part in parts if part) or None
+        return _Decided(
+            hold.event, (tuple(stopping), ", ".join(part for part in parts if part) or None), logs
+        )
 
     async def _holds(self, id: int, hold: PythonHold) -> bool:
         """Whether a breakpoint on an exception is for this thread, and its condition holds."""

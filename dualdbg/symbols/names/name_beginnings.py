@@ -1,4 +1,4 @@
-"""What the beginning of a qualified name may go on to, in one symbol table: for Tab at a prompt.
+"""What the beginning of a qualified name may go on to, in one symbol table: for Tab at a prompt, without an index.
 
 Read from the mangled names as they lie in the file: in ``_ZN2at6native5randnE...`` the scopes come first, each with its
 length before it (Itanium C++ ABI, 5.1.4). So the names in ``at::native`` are found by one search for ``_ZN2at6native``,
@@ -22,14 +22,14 @@ from .rust_names import demangle_rust, rust_paths
 Known = dict[str, frozenset[str]]
 """Scope -> the names in it, of one table: what :func:`continuations` has found so far."""
 
-_BEGINNING = re.compile(r"(?:[A-Za-z_]\w*::)*~?(?:[A-Za-z_]\w*)?", re.ASCII)
+BEGINNING = re.compile(r"(?:[A-Za-z_]\w*::)*~?(?:[A-Za-z_]\w*)?", re.ASCII)
 _SPECIAL = re.compile(rb"CI?[1-5]|D[0-5]")  # constructors and destructors
 _RUST_HASH = re.compile(r"h[0-9a-f]{16}")
 _QUALIFIERS = rb"[rVKRO]{0,4}"
 _SEEN = rb"\w{0,160}"  # of a name and what follows it: no component that a user types is longer
 _SCOPE_OR_TEMPLATE = re.compile(rb"L?(\d{1,3})")
 _OFTEN = 64  # names in one scope, or of one template, after which no more are looked at
-_ENOUGH = 3  # letters of a name without scopes: fewer begin thousands
+ENOUGH = 3  # letters of a name without scopes: fewer begin thousands
 _SAMPLES = 3  # mangled names that are demangled to learn whether a template is a function
 _MOST_DEMANGLED = 2000  # names in a class template, and names of Rust
 
@@ -40,17 +40,26 @@ def continuations(table: SymbolTable, beginning: str, known: Known) -> set[str]:
     Only the next scope is told, not what is in it. Left out are operators, template arguments, parameters, and what
     nobody can type: lambdas, unnamed scopes.
     """
-    if not beginning or _BEGINNING.fullmatch(beginning) is None:
+    parts = split_beginning(beginning)
+    if parts is None:
         return set()
-    scope, _, partial = beginning.rpartition("::")
+    scope, partial = parts
     if scope:
         if scope not in known:
             known[scope] = frozenset(_in_scope(table, scope.split("::")))
         names: Iterable[str] = known[scope]
     else:
-        names = _outermost(table, partial) if len(partial) >= _ENOUGH else ()
+        names = _outermost(table, partial) if len(partial) >= ENOUGH else ()
     before = f"{scope}::" if scope else ""
     return {before + name for name in names if name.startswith(partial)}
+
+
+def split_beginning(text: str) -> tuple[str, str] | None:
+    """The scope, and the part of a name in it, that a text holds; None of what begins no function's name."""
+    if not text or BEGINNING.fullmatch(text) is None:
+        return None
+    scope, _, partial = text.rpartition("::")
+    return scope, partial
 
 
 # -- in a scope ----------------------------------------------------------------------------------
@@ -126,7 +135,7 @@ def _next(scopes: list[str], paths: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """What comes behind these scopes in paths that begin with them."""
     depth = len(scopes)
     for path in paths:
-        if path[:depth] == tuple(scopes) and len(path) > depth and _BEGINNING.fullmatch(path[depth]):
+        if path[:depth] == tuple(scopes) and len(path) > depth and BEGINNING.fullmatch(path[depth]):
             yield path[depth] if len(path) == depth + 1 else f"{path[depth]}::"
 
 
@@ -260,4 +269,4 @@ def _component(rest: bytes) -> tuple[str, bytes] | None:
     tag = re.match(rb"B(\d{1,3})", after)
     if tag is not None:  # an ABI tag, which nobody types
         after = after[tag.end() + int(tag[1]) :]
-    return (name, after) if _BEGINNING.fullmatch(name) and name not in _UNSPOKEN_NAMES else None
+    return (name, after) if BEGINNING.fullmatch(name) and name not in _UNSPOKEN_NAMES else None

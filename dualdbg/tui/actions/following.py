@@ -65,6 +65,7 @@ class Following(Running):
             follower.event(event)
         if isinstance(event, Stopped):
             self.lines.put_nowait(None)
+            self.run_worker(self.functions.prepare())
         if len(console.views) == 1:
             return
         if isinstance(event, (Stopped, Exited, Detached)):

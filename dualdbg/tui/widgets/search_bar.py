@@ -19,7 +19,7 @@ class SearchBar(Horizontal):
     def __init__(self) -> None:
         super().__init__(id="search-bar")
         self._label = Label("")
-        self._input = Input(compact=True)
+        self._input = Input(compact=True, select_on_focus=False)  # what is to be changed stays
         self._typed: Callable[[str], object] = lambda _text: None
         self._entered: Callable[[str | None], None] = lambda _text: None
 
@@ -43,6 +43,7 @@ class SearchBar(Horizontal):
         self.display = True
         with self.prevent(Input.Changed):
             self._input.value = text
+            self._input.cursor_position = len(text)
         self.screen.set_focus(self._input)  # at once: the next key may be there already
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -189,5 +189,6 @@ _HANDLERS: dict[str, Callable[[FakeDebugpy, dict[str, Any]], dict[str, Any] | No
     "evaluate": FakeDebugpy._evaluate,
     "exceptionInfo": FakeDebugpy._exception,
     "setBreakpoints": FakeDebugpy._set_breakpoints,
+    "setExceptionBreakpoints": FakeDebugpy._nothing,
     "disconnect": FakeDebugpy._nothing,
 }

@@ -225,10 +225,14 @@ class World:
 
     def stop_in_python(self, cause: PythonCause) -> None:
         """debugpy holds a thread, in a function that may just be back from others."""
-        if cause is PythonCause.BREAKPOINT and not self.lines:
-            return
+        if cause is not PythonCause.BREAKPOINT or self.lines:
+            self.hold(cause)
+
+    def hold(self, cause: PythonCause) -> None:
+        """The same, also where debugpy has no breakpoints: for a watchpoint of Python."""
         number = self.thread()
-        breakpoints = (self.chance.choice(self.lines),) if cause is PythonCause.BREAKPOINT else ()
+        at_line = cause is PythonCause.BREAKPOINT and self.lines
+        breakpoints = (self.chance.choice(self.lines),) if at_line else ()
         counts = any(map(self.wants_in_python, breakpoints))
         mark = self.new_mark("python") if counts else ""
         inner = tuple(self.chance.random() < 0.5 for _ in range(self.chance.choice((0, 0, 1, 2))))
