@@ -58,7 +58,7 @@ def quick(pydevd: Any, failed: int) -> type:
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
         stopped_in: Any  # by thread: the innermost frame that the user sees
-        tracing: Any  # dualdbg_tracing.py; None where pydevd is another than the one that is known
+        tracing: Any  # dualdbg_tracing.py, or None
 
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
@@ -91,7 +91,7 @@ def quick(pydevd: Any, failed: int) -> type:
             return self.watches
 
         def enable_tracing(self, trace: Any = None, *given: Any, **named: Any) -> None:
-            if self.tracing is not None and not pydevd.PYDEVD_USE_SYS_MONITORING:
+            if self.tracing is not None:
                 self.tracing.begin()
                 trace = trace if trace is None else self.tracing.in_front_of(trace)
             super().enable_tracing(trace, *given, **named)
@@ -232,16 +232,9 @@ def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
 
         return call
 
-    def register_callback(tool: int, event: int, function: Any) -> Any:
-        if event == real.events.PY_START and function is not None and debugger.tracing is not None:
-            function = debugger.tracing.in_front_of_starts(function)
-        return real.register_callback(tool, event, function)
-
     names = "get_events", "set_events", "get_local_events", "set_local_events", "free_tool_id"
     changed = {name: while_used(getattr(real, name)) for name in names}
-    module.monitor = Found(
-        {**vars(real), **changed, "use_tool_id": use_tool_id, "register_callback": register_callback}
-    )
+    module.monitor = Found({**vars(real), **changed, "use_tool_id": use_tool_id})
     module.GlobalDebuggerHolder = Found({"global_dbg": debugger})
 
 

@@ -1,9 +1,9 @@
-"""Runs in the target: keeps pydevd out of what it has no business with, and its tracing off while nobody wants it.
+"""Runs in the target, up to 3.11: keeps pydevd out of what it has no business with, and tracing off while nobody wants it.
 
 pydevd looks at each function that begins, for half a second of `import torch`. With breakpoints of lines alone it has
-to see the functions of files that have one: all others are let go before it is asked. Up to CPython 3.11, where tracing
-itself costs a fifth of that import, it begins with the first breakpoint, exception, step or pause that is wanted, in all
-threads at once; from 3.12 on pydevd has no events before that anyway. CPython 3.8 and later.
+to see the functions of files that have one: all others are let go before it is asked. Tracing itself takes a fifth of
+that import: it begins with the first breakpoint, exception, step or pause that is wanted, in all threads at once. From
+3.12 on pydevd hears of nothing before that anyway, and later once of each function. CPython 3.8 and later.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
+    from types import FrameType
     from typing import Any, Callable, Optional, Set
 
 # What pydevd looks for beside breakpoints of lines: attributes of its debugger, by truth.
@@ -61,7 +61,7 @@ class Tracing:
         return not has_one
 
     def in_front_of(self, trace: Any) -> Any:
-        """Up to 3.11: what takes the place of ``trace``, pydevd's trace function for one thread.
+        """What takes the place of ``trace``, pydevd's trace function for one thread.
 
         It is a function, not an object with ``__call__``: half a million calls are made of it by `import torch`.
         """
@@ -81,23 +81,7 @@ class Tracing:
 
         return front
 
-    def in_front_of_starts(self, callback: Any) -> Any:
-        """From 3.12 on: what takes the place of ``callback``, pydevd's for functions that begin."""
-        from _pydevd_bundle.pydevd_additional_thread_info import (  # type: ignore[import-not-found]
-            any_thread_stepping,
-        )
-
-        passed, passes_over = self._passed, self._passes_over
-        disable: Any = sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
-
-        def front(code: CodeType, offset: int) -> Any:
-            if (code.co_filename in passed or passes_over(sys._getframe(1))) and not any_thread_stepping():
-                return disable  # pydevd restarts all events where that changes
-            return callback(code, offset)
-
-        return front
-
-    # -- rest, up to 3.11 --------------------------------------------------------------------------
+    # -- rest ----------------------------------------------------------------------------------------
 
     def rest(self, first: FrameType) -> bool:
         """Trace no thread until something is wanted. False where something is, or where that cannot be made up for.
@@ -191,6 +175,8 @@ def dummies(threading: Any) -> Set[int]:
 
 
 def for_debugger(debugger: Any, pydevd: Any) -> Optional[Tracing]:
-    """None where its pydevd is another than the one that is known: it does as it always does then."""
+    """None from 3.12 on, and where its pydevd is another than the one that is known: it does as it always does."""
+    if pydevd.PYDEVD_USE_SYS_MONITORING:
+        return None
     known = (*_BESIDE_LINES, "breakpoints", "trace_dispatch", "set_tracing_for_untraced_contexts")
     return Tracing(debugger, pydevd) if all(hasattr(debugger, name) for name in known) else None
