@@ -68,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         try:
             return _dispatch(words)
         finally:
+            gc.freeze()  # the interpreter's end need not look at all there is
             sys.stdout.flush()  # here, where it can fail; at exit it would be too late to say so
     except DualdbgError as error:
         tell(error.message, error.hint)
