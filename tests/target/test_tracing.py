@@ -222,7 +222,7 @@ sys.stdin.readline()
 for n in range(2):
     other.helper(n)
 skips = sys.modules["_pydevd_bundle.pydevd_trace_dispatch"].global_cache_skips
-print([one.co_name for one in skips if one.co_filename == other.__file__])
+print([one.co_name for one in list(skips) if one.co_filename == other.__file__])
 """
 
 
@@ -239,7 +239,8 @@ def test_pydevd_is_asked_about_files_with_a_breakpoint_alone(tmp_path: Path, scr
             await client.resume()
         assert client.target.stdin is not None and client.target.stdout is not None
         client.target.stdin.write(b"\n")
-        assert await client.target.stdout.readline() == b"[]\n"
+        told = await client.target.stdout.readline()
+        assert told == b"[]\n", await client.target.stderr.read()
 
     debug(piped(sys.executable, script), scenario)
 
