@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 
@@ -32,12 +35,16 @@ class Client:
         body = json.dumps(message).encode()
         self.socket.sendall(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
 
-    def stop_at(self, script: str, *lines: int) -> int:
-        """Run to the first of the lines; returns the number of the thread that stopped there."""
+    def attach(self) -> None:
+        """All that comes before breakpoints."""
         self.send("initialize", {"adapterID": "debugpy"})
         self.wait("response", "initialize")
         self.send("attach", {"justMyCode": True})
         self.wait("event", "initialized")
+
+    def stop_at(self, script: str, *lines: int) -> int:
+        """Run to the first of the lines; returns the number of the thread that stopped there."""
+        self.attach()
         self.send("setBreakpoints", {"source": {"path": script}, "breakpoints": [{"line": n} for n in lines]})
         self.wait("response", "setBreakpoints")
         self.send("configurationDone")
@@ -56,22 +63,29 @@ class Client:
                 return message
 
 
-def start(script: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The script under debugpy, waiting for a client at the port."""
+def start(*program: str, python: str = sys.executable) -> tuple[subprocess.Popen[bytes], int]:
+    """The program under debugpy, waiting for a client at the port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     options = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", f"127.0.0.1:{port}", "--wait-for-client"]
-    return subprocess.Popen([sys.executable, *options, script]), port
+    # Another interpreter has debugpy from the folder of ours.
+    env = {**os.environ, "PYTHONPATH": str(Path(str(find_spec("debugpy").origin)).parents[1])}  # type: ignore[union-attr]
+    return subprocess.Popen([python, *options, *program], env=None if python == sys.executable else env), port
 
 
 def main() -> None:
-    script, line = sys.argv[1], int(sys.argv[2])
-    program, port = start(script)
+    """``PYTHON SCRIPT LINE``: to the line. ``PYTHON -c CODE``: to the end."""
+    python, script, line = sys.argv[1:]
+    program, port = start(*((script, line) if script == "-c" else (script,)), python=python)
     client = Client(port)
-    client.send("stackTrace", {"threadId": client.stop_at(script, line)})
-    print(client.wait("response", "stackTrace")["body"]["stackFrames"][0]["line"])
-    program.kill()
+    if script == "-c":
+        client.attach()
+        client.send("configurationDone")
+    else:
+        client.send("stackTrace", {"threadId": client.stop_at(script, int(line))})
+        print(client.wait("response", "stackTrace")["body"]["stackFrames"][0]["line"])
+        program.kill()
     program.wait()
 
 

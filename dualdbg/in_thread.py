@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -11,10 +10,13 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import afterwards
 from .shortage import no_threads
+
+if TYPE_CHECKING:
+    import asyncio  # else when it is used: a command that only starts processes runs without an event loop
 
 T = TypeVar("T")
 
@@ -55,6 +57,8 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
 
     Raises DualdbgError where no thread can be started.
     """
+    import asyncio
+
     work = _Work()
     token = _work.set(work)
     try:
@@ -68,6 +72,8 @@ async def in_thread(function: Callable[..., T], *arguments: object) -> T:
 
 def begin(function: Callable[..., T], *arguments: object) -> asyncio.Future[T]:
     """Let a thread call ``function``; nobody has to wait for it. Raises DualdbgError where there is no thread."""
+    import asyncio
+
     try:
         return asyncio.get_running_loop().run_in_executor(_THREADS, function, *arguments)
     except RuntimeError:  # all that Thread.start says

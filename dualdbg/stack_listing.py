@@ -36,7 +36,7 @@ class StackListing:
     ) -> str:
         """A line for each process, then the stacks: that of thread ``first``, then each once, the rarest first."""
         reports = cleaned(list(reports))
-        lines = [self.heading(report) for report in reports]
+        lines = [self._heading(report) for report in reports]
         groups = _groups(reports, folded, first)
         several = len(reports) > 1
         for index, group in enumerate(groups):
@@ -91,7 +91,9 @@ class StackListing:
 
     def heading(self, report: ProcessReport) -> str:
         """A process: its command, its interpreter, its threads, and what could not be read."""
-        report = cleaned(report)
+        return self._heading(cleaned(report))
+
+    def _heading(self, report: ProcessReport) -> str:
         label = f" ({report.label})" if report.label else ""
         python = f"Python {report.python}" if report.python else "no Python"
         count = len(report.threads)
@@ -118,6 +120,7 @@ class StackListing:
         rows = numbered(stack, self._all_frames)
         if not report.locals and not _repeats(rows):
             return self._printer.render(StackReport(stack, rows, full=self._all_frames))
+        stack = replace(stack, frames=())  # of one row each only that is made safe and shown
         quiet = replace(stack, quality=Quality.FULL)
         text, at = "", 0
         while at < len(rows):

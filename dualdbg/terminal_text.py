@@ -7,7 +7,9 @@ front ends that write text send all of it through here.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping
+from operator import is_
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -45,18 +47,27 @@ def _cleaned(thing: Any, texts: Mapping[type[Any], frozenset[str]]) -> Any:
     kind = type(thing)
     if kind is str:  # not a member of an enumeration
         return visible(thing)
-    if kind in (tuple, list):
+    if kind is tuple or kind is list:
         new = [_cleaned(part, texts) for part in thing]
-        return thing if all(a is b for a, b in zip(thing, new, strict=True)) else kind(new)
-    if isinstance(thing, Mapping):
+        return thing if all(map(is_, thing, new)) else kind(new)
+    names = _parts(kind)
+    if names is None:
         return {_cleaned(key, texts): _cleaned(value, texts) for key, value in thing.items()}
-    if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+    if not names:
         return thing
     several = texts.get(kind, frozenset())
     changed = {}
-    for field in dataclasses.fields(thing):
-        old = getattr(thing, field.name)
-        new_value = visible_text(old) if field.name in several and type(old) is str else _cleaned(old, texts)
+    for name in names:
+        old = getattr(thing, name)
+        new_value = visible_text(old) if name in several and type(old) is str else _cleaned(old, texts)
         if new_value is not old:
-            changed[field.name] = new_value
+            changed[name] = new_value
     return dataclasses.replace(thing, **changed) if changed else thing
+
+
+@functools.cache
+def _parts(kind: type[Any]) -> tuple[str, ...] | None:
+    """The fields of a data class; none where there is no text in things of this type; None for a mapping."""
+    if issubclass(kind, Mapping):
+        return None
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import re
@@ -20,6 +21,7 @@ from .. import __version__, open_files  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
 from ..shared.python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
+from .kept_code import KeptCode  # noqa: E402
 
 # name -> what it does; its module in dualdbg.cli.commands is imported when it is used.
 COMMANDS = {
@@ -46,6 +48,7 @@ _USAGE_STATUS = 2
 _TROUBLE_STATUS = 3
 _INTERRUPTED_STATUS = 130  # what a shell shows for SIGINT
 _CLOSED_OUTPUT_STATUS = 141  # and for SIGPIPE
+_OBJECTS_TO_COLLECT = 10_000  # more than by default: the imports alone make 60,000 that stay
 _CLOSED_OUTPUT = (errno.EPIPE, errno.EIO)  # the reader of a pipe is gone; the terminal is
 
 
@@ -60,10 +63,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _TROUBLE_STATUS
     streams.prepare()
     open_files.raise_limit()
+    gc.set_threshold(_OBJECTS_TO_COLLECT)
     try:
         try:
             return _dispatch(words)
         finally:
+            gc.freeze()  # the interpreter's end need not look at all there is
             sys.stdout.flush()  # here, where it can fail; at exit it would be too late to say so
     except DualdbgError as error:
         tell(error.message, error.hint)
@@ -114,7 +119,12 @@ def _dispatch(words: list[str]) -> int:
     if first not in COMMANDS:
         tell(f"there is no command {first!r}", _nearest(first))
         return _USAGE_STATUS
-    return int(command_module(first).main(words[1:]))
+    kept = KeptCode(first)
+    kept.begin()
+    try:
+        return int(command_module(first).main(words[1:]))
+    finally:
+        kept.end()
 
 
 def command_module(name: str) -> ModuleType:

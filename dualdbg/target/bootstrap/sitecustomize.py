@@ -350,6 +350,10 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     """
     if sys.implementation.name != "cpython":
         raise RuntimeError("it is %s, not CPython" % sys.implementation.name)
+    import gc
+
+    collects = gc.isenabled()
+    gc.disable()  # two hundred modules are made, and none goes
     taken = take_low_descriptors()
     try:
         pydevd = import_pydevd(settings["debugpy"], settings["pycache"])
@@ -358,6 +362,9 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     finally:
         for descriptor in taken:
             os.close(descriptor)
+        gc.freeze()  # the program's collections, and its end, need not look at all that
+        if collects:
+            gc.enable()
     pydevd.PyDB = debugger(pydevd)
     if sys.version_info < (3, 12):
         changes().trace_without_helper_threads()

@@ -1,0 +1,297 @@
+"""Nothing is traced while nothing is wanted, pydevd is asked about files with breakpoints alone, and no stop is lost by it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.target.launcher import Launch
+from tests import rows, support
+
+from .client import Client
+from .test_debugging import debug, piped
+
+LOOP = """\
+import sys, threading, time
+def numbers():
+    while True:
+        yield 1
+def helper(n):
+    return n
+def early():
+    while True:
+        time.sleep(0.005)
+        helper(2)
+def late():
+    while True:
+        time.sleep(0.005)
+def raising():
+    try:
+        raise KeyError(1)
+    except KeyError:
+        return None
+threading.Thread(target=early, daemon=True).start()
+print("ready", flush=True)
+for number in numbers():
+    time.sleep(0.005)
+    raising()
+    threading.Thread(target=late, daemon=True).start()
+"""
+# What sees whether the program is traced, on 3.11 and before, and with sys.monitoring.
+STATE = """\
+import sys, threading
+if sys.version_info >= (3, 12):
+    print(bool(sys.monitoring.get_events(sys.monitoring.DEBUGGER_ID)))
+else:
+    def see():
+        found.append(sys.gettrace())
+    found = [sys.gettrace(), threading._trace_hook]
+    thread = threading.Thread(target=see)
+    thread.start()
+    thread.join()
+    print(any(one is not None for one in found))
+"""
+
+
+@pytest.fixture(params=[pytest.param("own"), *rows.versions()])
+def python(request: pytest.FixtureRequest) -> str:
+    return sys.executable if request.param == "own" else str(support.other_interpreter(request.param))
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(LOOP)
+    return path
+
+
+async def ready(client: Client) -> None:
+    assert client.target.stdout is not None
+    assert await client.target.stdout.readline() == b"ready\n"
+
+
+async def set_lines(client: Client, path: Path, *lines: int) -> None:
+    places = [{"line": line} for line in lines]
+    await client.request("setBreakpoints", source={"path": str(path)}, breakpoints=places)
+
+
+async def top(client: Client) -> tuple[str, int]:
+    stop = await client.event("stopped")
+    return (await client.stack(stop["threadId"]))[0]
+
+
+def test_nothing_is_traced_while_nothing_is_wanted(python: str, script: Path) -> None:
+    script.write_text(STATE)
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await client.drain()
+        assert client.target.stdout is not None
+        told = (await client.target.stdout.read()).decode()
+        old = (await support_version(python)) < (3, 10)  # there a thread cannot be traced later without a helper
+        assert told == f"{old}\n"
+
+    debug(piped(python, script), scenario)
+
+
+async def support_version(python: str) -> tuple[int, int]:
+    import asyncio
+
+    text = "import sys; print(*sys.version_info[:2])"
+    process = await asyncio.create_subprocess_exec(python, "-c", text, stdout=asyncio.subprocess.PIPE)
+    major, minor = (await process.communicate())[0].split()
+    return int(major), int(minor)
+
+
+def test_without_the_library_that_traces_other_threads_all_is_traced_from_the_beginning(script: Path) -> None:
+    script.write_text(STATE)
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await client.drain()
+        assert client.target.stdout is not None
+        assert (await client.target.stdout.read()) == (b"True\n" if sys.version_info < (3, 12) else b"False\n")
+
+    debug(piped(sys.executable, script, env={"PYDEVD_LOAD_NATIVE_LIB": "false"}), scenario)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param(("numbers", 4), id="a generator that has begun"),
+        pytest.param(("helper", 6), id="a function that a running thread calls"),
+        pytest.param(("early", 9), id="a function in which a thread is"),
+        pytest.param(("late", 13), id="a thread that begins later"),
+        pytest.param(("<module>", 22), id="the main program"),
+    ],
+)
+def test_a_breakpoint_that_is_set_while_nothing_is_traced(python: str, script: Path, place: Any) -> None:
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await set_lines(client, script, place[1])
+        for _ in range(2):
+            assert await top(client) == place
+            await client.resume()
+
+    debug(piped(python, script), scenario)
+
+
+def test_an_exception_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await client.request("setExceptionBreakpoints", filters=["raised"])
+        assert await top(client) == ("raising", 16)
+
+    debug(piped(python, script), scenario)
+
+
+def test_an_uncaught_exception_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+    script.write_text(
+        "import os, sys, time\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.readline()\n"
+        "def fails():\n    raise KeyError(1)\n"
+        "fails()\n"
+    )
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await client.request("setExceptionBreakpoints", filters=["uncaught"])
+        assert client.target.stdin is not None
+        client.target.stdin.write(b"\n")
+        assert await top(client) == ("fails", 5)
+
+    debug(piped(python, script), scenario)
+
+
+def test_a_function_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await client.request("setFunctionBreakpoints", breakpoints=[{"name": "helper"}])
+        assert (await top(client))[0] == "helper"
+
+    debug(piped(python, script), scenario)
+
+
+def test_a_pause_while_nothing_is_traced(python: str, script: Path) -> None:
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await client.request("pause", threadId="*")
+        stop = await client.event("stopped")
+        assert stop["reason"] == "pause" and stop["allThreadsStopped"]
+        await client.request("next", threadId=stop["threadId"])
+        assert (await client.event("stopped"))["reason"] == "step"
+
+    debug(piped(python, script), scenario)
+
+
+def test_the_program_s_own_breakpoint_while_nothing_is_traced(python: str, script: Path) -> None:
+    script.write_text("def f():\n    breakpoint()\n    return 1\nf()\nprint(2)\n")
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        stop = await client.event("stopped")
+        name, line = (await client.stack(stop["threadId"]))[0]
+        assert name == "f" and line in (2, 3)
+        await client.request("stepOut", threadId=stop["threadId"])
+        assert (await top(client))[0] == "<module>"
+
+    debug(piped(python, script), scenario)
+
+
+OTHER = """\
+def helper(n):
+    return n + 1
+"""
+TWO_FILES = """\
+import other, sys
+def mine(n):
+    return other.helper(n)
+print("ready", flush=True)
+for n in range(2):
+    mine(n)
+sys.stdin.readline()
+for n in range(2):
+    other.helper(n)
+skips = sys.modules["_pydevd_bundle.pydevd_trace_dispatch"].global_cache_skips
+print([one.co_name for one in list(skips) if one.co_filename == other.__file__])
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydevd hears of each function once there")
+def test_pydevd_is_asked_about_files_with_a_breakpoint_alone(tmp_path: Path, script: Path) -> None:
+    script.write_text(TWO_FILES)
+    (tmp_path / "other.py").write_text(OTHER)
+
+    async def scenario(client: Client) -> None:
+        await client.start({script: [3]})
+        await ready(client)
+        for _ in range(2):
+            assert await top(client) == ("mine", 3)
+            await client.resume()
+        assert client.target.stdin is not None and client.target.stdout is not None
+        client.target.stdin.write(b"\n")
+        told = await client.target.stdout.readline()
+        assert told == b"[]\n", await client.target.stderr.read()
+
+    debug(piped(sys.executable, script), scenario)
+
+
+def test_a_step_leads_into_a_file_without_a_breakpoint(python: str, tmp_path: Path, script: Path) -> None:
+    script.write_text(TWO_FILES)
+    (tmp_path / "other.py").write_text(OTHER)
+
+    async def scenario(client: Client) -> None:
+        await client.start({script: [3]})
+        await ready(client)
+        assert await top(client) == ("mine", 3)
+        await client.request("stepIn", threadId=1)
+        assert await top(client) == ("helper", 2)
+
+    debug(piped(python, script), scenario)
+
+
+def test_a_breakpoint_is_added_in_a_file_that_had_none(python: str, tmp_path: Path, script: Path) -> None:
+    script.write_text(TWO_FILES)
+    other = tmp_path / "other.py"
+    other.write_text(OTHER)
+
+    async def scenario(client: Client) -> None:
+        await client.start({script: [3]})
+        await ready(client)
+        assert await top(client) == ("mine", 3)
+        await client.resume()
+        assert await top(client) == ("mine", 3)
+        await set_lines(client, script)
+        await set_lines(client, other, 2)
+        await client.resume()
+        assert await top(client) == ("helper", 2)
+
+    debug(piped(python, script), scenario)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_relative_name_is_that_of_the_folder_where_the_program_began(
+    python: str, tmp_path: Path, script: Path, wanted: bool
+) -> None:
+    """``wanted``: the breakpoint is there from the beginning."""
+    script.write_text("import os, sys\nos.chdir('/')\nprint('ready', flush=True)\nsys.stdin.readline()\ndef f():\n    return 1\nf()\n")
+    launch = Launch(python, script=script.name, cwd=str(tmp_path), stdin="pipe", stdout="pipe", stderr="pipe")
+
+    async def scenario(client: Client) -> None:
+        await client.start({script: [6]} if wanted else {})
+        await ready(client)
+        await set_lines(client, script, 6)
+        assert client.target.stdin is not None
+        client.target.stdin.write(b"\n")
+        assert await top(client) == ("f", 6)
+
+    debug(launch, scenario)
