@@ -165,7 +165,7 @@ class Probes:
         try:
             start, end = self._extent(module, address)
             around = await self._around(module, address)
-            function = Function(start, await self._code(start, end, around))
+            function = Function(start, await self._code(module, start, end, around))
             targets = placement.ways_out(function)
             module.library.symbols_at(target - module.bias for target in targets)  # at once, for what follows
             parts = [further_part(self._image, target) for target in targets]
@@ -173,7 +173,7 @@ class Probes:
             pads = [pad for one in (start, *(part[0] for part in known)) for pad in landing_pads(module, one)]
         except SymbolError as error:
             raise CannotPlace(str(error)) from error
-        others = [(one[0], await self._code(*one, around)) for one in sorted(known)]
+        others = [(one[0], await self._code(module, *one, around)) for one in sorted(known)]
         functions = self._functions_in(module, around[0], around[0] + len(around[1]))
         return replace(
             function, others=tuple(others), around=around, functions=tuple(functions), pads=tuple(pads)
@@ -186,17 +186,29 @@ class Probes:
             if fde.end + module.bias <= end:
                 yield fde.start + module.bias, fde.end + module.bias
 
-    async def _code(self, start: int, end: int, around: tuple[int, bytes] = (0, b"")) -> bytes:
-        """The code of a range, out of what was read ``around`` it where it is there."""
+    async def _code(
+        self, module: Module, start: int, end: int, around: tuple[int, bytes] = (0, b"")
+    ) -> bytes:
+        """The code of a range, out of what was read ``around`` it where it is there.
+
+        We read it ourselves where it is as in the file. Else gdb has not taken out yet what it has put in, or it is
+        its turn to say what the code is.
+        """
         first, code = around
         if first <= start and end <= first + len(code):
             return code[start - first : end - first]
+        assert module.library is not None
+        elf = module.library.elf
+        offset = elf.offset_of(start - module.bias)
         memory = ProcessMemory(self._image.pid, self._image.memory_file)
         try:
             memory.capture(start, end)
-            return memory.read(start, end - start)
+            read = memory.read(start, end - start)
+            if offset is not None and read == elf.bytes_at(offset, end - start):
+                return read
         except DualdbgError:  # gdb may read what we may not
-            return await self._native.read_memory(start, end - start)
+            pass
+        return await self._native.read_memory(start, end - start)
 
     def _extent(self, module: Module, address: int) -> tuple[int, int]:
         """Where a function begins and ends. A part that its function only jumps to is none."""
@@ -219,7 +231,7 @@ class Probes:
             end = start + one.file_size
             if one.flags & PF_X and start <= address < end:
                 start, end = max(start, address - _AROUND), min(end, address + _AROUND)
-                return start, await self._code(start, end)
+                return start, await self._code(module, start, end)
         raise CannotPlace("its file does not say that there is code")
 
     def _check_process(self) -> None:
