@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import BinaryIO
 
 from ..errors import DualdbgError
@@ -14,6 +16,11 @@ from ..probes import recording
 from .memory import TraceMemory
 from .python_lines import PythonLine, PythonLines
 
+_FOUR = struct.Struct("=4Q")
+_SITE = struct.Struct(
+    f"={8 * recording.THREAD}x{_FOUR.size}s{recording.RECORD - 8 * recording.THREAD - _FOUR.size}x"
+)
+"""What is the same of many records: thread and probe, caller, code object, instruction."""
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
 
@@ -165,23 +172,21 @@ class Collector:
             source.memory.state_offset = offset
 
     def _add(self, index: int, source: Source, piece: memoryview) -> None:
-        columns = [piece[at :: recording.WORDS] for at in range(recording.WORDS)]
-        whose, codes, instructions = (
-            columns[recording.THREAD],
-            columns[recording.CODE],
-            columns[recording.INSTRUCTION],
+        # Bytes are counted, and numbers made of those that differ: this is what limits how much can be taken down.
+        counts = Counter(
+            {_FOUR.unpack(site): count for (site,), count in Counter(_SITE.iter_unpack(piece)).items()}
         )
-        counts = Counter(zip(whose, columns[recording.CALLER], codes, instructions, strict=True))
         lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
         # One that was given up names none, and the program itself may have written there.
-        probes = {who >> 32 for who, *_ in counts if who >> 32 < source.memory.probes}
+        whose = {who >> 32 for who, *_ in counts}
+        probes = {probe for probe in whose if probe < source.memory.probes}
         for (who, caller, code, instruction), count in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
             if probe in probes:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
-            self._add_numbers(source, probe, whose if len(probes) > 1 else None, columns)
+            self._add_numbers(source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
             count = min(len(piece) // recording.WORDS, self._room)
             words = array("Q", piece[: count * recording.WORDS].tobytes())
@@ -218,17 +223,22 @@ class Collector:
                 self.lines[key] = line
         return found
 
-    def _add_numbers(
-        self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]
-    ) -> None:
+    def _add_numbers(self, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
+        """``is_alone``: all records are this probe's."""
+        chosen: list[bool] = []
         for argument in self._arguments(source.memory, probe):
             if argument.pointer or argument.size < 2:  # neither has a sum
                 continue
-            column = columns[recording.ARGUMENTS + argument.register]
-            if whose is None:
-                words = list(column)
-            else:
-                words = [word for who, word in zip(whose, column, strict=True) if who >> 32 == probe]
+            words = piece[recording.ARGUMENTS + argument.register :: recording.WORDS].tolist()
+            if not is_alone:
+                chosen = chosen or [one == probe for one in _probes_of(piece)]
+                words = list(compress(words, chosen))
             values = words if argument.size == 8 and not argument.signed else list(map(argument.value, words))
             found = self.records[source.memory, probe].numbers
             found.setdefault(argument.name, Numbers()).add(values)
+
+
+def _probes_of(piece: memoryview) -> list[int]:
+    """The probe of each record."""
+    halves = piece.cast("B").cast("I")
+    return halves[2 * recording.THREAD + 1 :: 2 * recording.WORDS].tolist()
