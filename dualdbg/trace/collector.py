@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import threading
 from array import array
 from collections import Counter
@@ -15,12 +14,8 @@ from ..errors import DualdbgError
 from ..probes import recording
 from .memory import TraceMemory
 from .python_lines import PythonLine, PythonLines
+from .tally import Kind, Sum, Tally, tally
 
-_FOUR = struct.Struct("=4Q")
-_SITE = struct.Struct(
-    f"={8 * recording.THREAD}x{_FOUR.size}s{recording.RECORD - 8 * recording.THREAD - _FOUR.size}x"
-)
-"""What is the same of many records: thread and probe, caller, code object, instruction."""
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
 
@@ -52,13 +47,14 @@ class Numbers:
     most: int = 0
     total: int = 0
 
-    def add(self, values: Sequence[int]) -> None:
+    def add(self, more: Sum | Numbers) -> None:
         """More of them."""
-        least, most = min(values), max(values)
-        self.least = min(self.least, least) if self.count else least
-        self.most = max(self.most, most) if self.count else most
-        self.count += len(values)
-        self.total += sum(values)
+        if not more.count:
+            return
+        self.least = min(self.least, more.least) if self.count else more.least
+        self.most = max(self.most, more.most) if self.count else more.most
+        self.count += more.count
+        self.total += more.total
 
 
 @dataclass
@@ -115,6 +111,7 @@ class Collector:
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
+        self._tallies: list[Tally] = []  # of each source
         self._over = threading.Event()
         self._looking = threading.Lock()
         self._trouble: BaseException | None = None
@@ -154,7 +151,9 @@ class Collector:
         for index, source in enumerate(self._sources()):
             self._look_for_python(source)
             words = 0
-            for piece in source.memory.take():
+            if index == len(self._tallies):
+                self._tallies.append(tally())
+            for piece in source.memory.take(self._tallies[index].take):
                 self._add(index, source, piece)
                 words += len(piece)
             much = much or words > source.memory.shared.capacity * recording.WORDS // 8
@@ -172,10 +171,7 @@ class Collector:
             source.memory.state_offset = offset
 
     def _add(self, index: int, source: Source, piece: memoryview) -> None:
-        # Bytes are counted, and numbers made of those that differ: this is what limits how much can be taken down.
-        counts = Counter(
-            {_FOUR.unpack(site): count for (site,), count in Counter(_SITE.iter_unpack(piece)).items()}
-        )
+        counts = self._tallies[index].sites()
         lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
         # One that was given up names none, and the program itself may have written there.
         whose = {who >> 32 for who, *_ in counts}
@@ -186,7 +182,7 @@ class Collector:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
-            self._add_numbers(source, probe, piece, is_alone=len(whose) == 1)
+            self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
             count = min(len(piece) // recording.WORDS, self._room)
             words = array("Q", piece[: count * recording.WORDS].tobytes())
@@ -223,19 +219,25 @@ class Collector:
                 self.lines[key] = line
         return found
 
-    def _add_numbers(self, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
+    def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
         """``is_alone``: all records are this probe's."""
-        chosen: list[bool] = []
-        for argument in self._arguments(source.memory, probe):
-            if argument.pointer or argument.size < 2:  # neither has a sum
+        # Pointers and single bytes have no sum.
+        summed = [one for one in self._arguments(source.memory, probe) if not one.pointer and one.size > 1]
+        if not summed:
+            return
+        kinds = [Kind(one.register, one.size, one.signed) for one in summed]
+        sums = self._tallies[index].sums(probe, kinds)
+        chosen = None if is_alone or sums is not None else [one == probe for one in _probes_of(piece)]
+        found = self.records[source.memory, probe].numbers
+        for at, argument in enumerate(summed):
+            numbers = found.setdefault(argument.name, Numbers())
+            if sums is not None:
+                numbers.add(sums[at])
                 continue
             words = piece[recording.ARGUMENTS + argument.register :: recording.WORDS].tolist()
-            if not is_alone:
-                chosen = chosen or [one == probe for one in _probes_of(piece)]
-                words = list(compress(words, chosen))
-            values = words if argument.size == 8 and not argument.signed else list(map(argument.value, words))
-            found = self.records[source.memory, probe].numbers
-            found.setdefault(argument.name, Numbers()).add(values)
+            words = list(compress(words, chosen)) if chosen is not None else words
+            values = list(map(argument.value, words))
+            numbers.add(Sum(len(values), min(values), max(values), sum(values)))
 
 
 def _probes_of(piece: memoryview) -> list[int]:
