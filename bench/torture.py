@@ -55,6 +55,7 @@ class Found:
     called: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     placing: float = 0.0  # seconds
+    processor: float = 0.0  # seconds of it that were ours
     putting_in: float = 0.0
     rounds: int = 0
     hits: int = 0
@@ -64,8 +65,8 @@ class Found:
     def __str__(self) -> str:
         reasons = "\n".join(f"  {count:6}  {why}" for why, count in self.reasons.most_common())
         return (
-            f"{self.placed:,} of {self.wanted:,} functions placed in {self.placing:.1f} s, put in and let run in "
-            f"{self.putting_in:.1f} s; {self.called:,} of them called\nnot placed:\n{reasons}\n"
+            f"{self.placed:,} of {self.wanted:,} functions placed in {self.placing:.1f} s ({self.processor:.1f} s of a "
+            f"processor), put in and let run in {self.putting_in:.1f} s; {self.called:,} of them called\nnot placed:\n{reasons}\n"
             f"{self.rounds:,} rounds with right results, {self.hits:,} hits\n"
             f"counts equal to the program's own: {self.equal:,} functions; to gdb's: {self.equal_by_gdb:,}"
         )
@@ -174,10 +175,11 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
     found = Found()
     program.tell("go")
     async with held(program.pid) as one:
-        began = time.monotonic()
         rows = await asyncio.to_thread(chosen, one, functions * 2, seed)
+        used, began = time.process_time(), time.monotonic()
         places = await _place(one, rows, functions, found)
         found.placed, found.placing = len(places), time.monotonic() - began
+        found.processor = time.process_time() - used
         every = list(places.values())
         before = _sites(one, every)
         for _ in range(CYCLES):
@@ -205,14 +207,20 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
         found.hits = sum(place.hits for place in every)
     found.called = sum(place.hits > 0 for place in every)
     found.placed -= len(left_out)
+    ours_too = [key for key in places if re.match(r"f\d+ ", key) and places[key].number not in left_out]
     for own, ours in counted:
-        wrong = [(name, ours[key], own[name]) for key in places if (name := key.split()[0]) in own
-                 and places[key].number not in left_out and ours[key] != own[name]]  # fmt: skip
+        wrong = [
+            (key, ours[key], own[key.split()[0]]) for key in ours_too if ours[key] != own[key.split()[0]]
+        ]
         if wrong:
             raise Harm(f"counts of the corpus (ours, its own): {wrong[:10]}")
-        found.equal = sum(key.split()[0] in own and places[key].number not in left_out for key in places)
+    found.equal = len(ours_too)
     first, second = (ours for _, ours in counted)
-    same = [key for key in places if 0 < first[key] == second[key] <= _MOST_BY_GDB * ROUNDS and key[0] != "f"]
+    same = [
+        key
+        for key in places
+        if 0 < first[key] == second[key] <= _MOST_BY_GDB * ROUNDS and key not in ours_too
+    ]
     random.Random(seed).shuffle(same)
     addresses = {key: places[key].location.address or 0 for key in same[:by_gdb]}
     theirs = await asyncio.to_thread(_counts_of_gdb, program, addresses) if addresses else {}
