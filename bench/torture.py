@@ -66,7 +66,8 @@ class Found:
         reasons = "\n".join(f"  {count:6}  {why}" for why, count in self.reasons.most_common())
         return (
             f"{self.placed:,} of {self.wanted:,} functions placed in {self.placing:.1f} s ({self.processor:.1f} s of a "
-            f"processor), put in and let run in {self.putting_in:.1f} s; {self.called:,} of them called\nnot placed:\n{reasons}\n"
+            f"processor), put in and let run in {self.putting_in:.1f} s; {self.called:,} of them called\n"
+            f"not placed:\n{reasons}\n"
             f"{self.rounds:,} rounds with right results, {self.hits:,} hits\n"
             f"counts equal to the program's own: {self.equal:,} functions; to gdb's: {self.equal_by_gdb:,}"
         )
@@ -137,7 +138,9 @@ def chosen(one: Held, count: int, seed: int) -> list[tuple[str, int]]:
     modules = {Path(module.path).name: module for module in one.image.modules}
     of: dict[str, list[tuple[str, int]]] = {}
     for kind, name in (("corpus", "libcorpus"), ("python", "python"), ("torch", "libtorch_cpu")):
-        module = next((modules[file] for file in modules if file.startswith((name, f"lib{name}"))), None)
+        # A library of the interpreter before the program that is linked to it.
+        files = sorted(file for file in modules if file.startswith((name, f"lib{name}")))
+        module = next((modules[file] for file in files), None)
         rows = functions_of(module.path) if module is not None else []
         of[kind] = [(name, address + module.bias) for name, address in rows if module is not None]
     corpus = [row for row in of["corpus"] if re.fullmatch(r"f\d+", row[0])]
@@ -209,11 +212,11 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
     found.placed -= len(left_out)
     ours_too = [key for key in places if re.match(r"f\d+ ", key) and places[key].number not in left_out]
     for own, ours in counted:
-        wrong = [
+        others = [
             (key, ours[key], own[key.split()[0]]) for key in ours_too if ours[key] != own[key.split()[0]]
         ]
-        if wrong:
-            raise Harm(f"counts of the corpus (ours, its own): {wrong[:10]}")
+        if others:
+            raise Harm(f"counts of the corpus (ours, its own): {others[:10]}")
     found.equal = len(ours_too)
     first, second = (ours for _, ours in counted)
     same = [
