@@ -331,7 +331,9 @@ class GdbEngine(GdbProbes):
         return await self.insert_watchpoint(address, size, access.value)
 
     async def delete_breakpoint(self, number: int) -> None:
-        """Delete a breakpoint or watchpoint; an internal one has a number below zero."""
+        """Delete a breakpoint, watchpoint or trace; an internal one of gdb's has a number below zero."""
+        if self.forget_trace(number):
+            return
         if number < 0:
             await self.delete_breakpoints([number])
             return

@@ -10,8 +10,11 @@ from ..errors import CommandError
 from . import gdb_answers as shapes
 from .events import NativeStopped, StopCause
 from .gdb_helpers import GdbHelpers
+from .gdb_process import GdbProcess
 
 _HIT = "breakpoint-hit"  # gdb's word for it
+_TRACES = 1 << 30  # above it are numbers of probes that trace, and for which gdb has no breakpoint
+_AT_ONCE = 200  # probes in one request
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,17 @@ class ProbeCode:
 class GdbProbes(GdbHelpers):
     """Writes probes, puts them in force whenever the target runs freely, and knows their hits."""
 
-    _probe_signal: str | None = None
-    _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint
-    probes_left_out: Mapping[int, str] = {}
-    """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
-    probes_ever_left_out: Mapping[int, str] = {}
-    """The same for all times at which it was let run."""
+    def __init__(self, process: GdbProcess) -> None:
+        super().__init__(process)
+        self._probe_signal: str | None = None
+        self._probes: dict[int, ProbeCode] = {}  # by the number of gdb's breakpoint, or of a trace
+        self._unwritten: dict[int, ProbeCode] = {}  # of those that trace: they are written together
+        self._off: set[int] = set()  # of those that trace
+        self._traces = _TRACES
+        self.probes_left_out: Mapping[int, str] = {}
+        """Why probes were not in force when the target was last let run, by their numbers."""
+        self.probes_ever_left_out: Mapping[int, str] = {}
+        """The same for all times at which it was let run."""
 
     async def condition_operations(self, address: int, condition: str, named: bool) -> str:
         """What gdb makes of a condition at an address: the text of ``maintenance agent-eval``.
@@ -65,31 +73,45 @@ class GdbProbes(GdbHelpers):
         """
         return await self._helper(int, "probe-room", near, size, reach, mmap, gdb_thread)
 
+    def new_trace(self) -> int:
+        """A number for a probe that traces, and for which gdb has no breakpoint."""
+        self._traces += 1
+        return self._traces
+
     async def insert_probe(self, number: int, probe: ProbeCode) -> None:
-        """From the next run on a probe does the work of gdb's breakpoint ``number`` while the target runs freely."""
-        parts = {
-            "site": probe.site,
-            "original": probe.original.hex(),
-            "jump": probe.jump.hex(),
-            "thunk": probe.thunk,
-            "code": probe.code.hex(),
-            "saved": list(probe.saved),
-            "states": [[place, pushed, list(marks)] for place, pushed, marks in probe.states],
-            "sent": probe.sent,
-            "moved": [list(pair) for pair in probe.moved],
-            "counter": probe.counter,
-            "limit": probe.limit,
-            "signal": probe.signal,
-            "traces": probe.traces,
-            "ring": list(probe.ring),
-        }
-        await self._helper(shapes.nothing, "insert-probe", number, probe.address, parts)
-        self._probes = {**self._probes, number: probe}
+        """From the next run on a probe does the work of gdb's breakpoint ``number`` while the target runs freely.
+
+        One that traces is written then.
+        """
+        if probe.traces:
+            self._unwritten[number] = probe
+        else:
+            await self._helper(shapes.nothing, "insert-probe", number, probe.address, _parts(probe))
+        self._probes[number] = probe
         self._probe_signal = probe.signal or self._probe_signal
 
-    async def switch_probe(self, number: int, on: bool) -> None:
+    def forget_trace(self, number: int) -> bool:
+        """A probe that traces is not in force any more from the next run on. Returns whether gdb has no breakpoint for
+        it; else the probe goes with that.
+        """
+        is_written = self._unwritten.pop(number, None) is None
+        if number > _TRACES and is_written:
+            self._tell("remove-trace", number)
+        return number > _TRACES
+
+    async def _write_traces(self) -> dict[int, str]:
+        """Write those that wait for it. Returns why some could not be written."""
+        failed: dict[int, str] = {}
+        waiting, self._unwritten = list(self._unwritten.items()), {}
+        for at in range(0, len(waiting), _AT_ONCE):
+            rows = [[number, one.address, _parts(one)] for number, one in waiting[at : at + _AT_ONCE]]
+            found = await self._helper(dict, "insert-probes", rows)
+            failed.update((int(number), str(why)) for number, why in found.items())
+        return failed
+
+    def switch_probe(self, number: int, on: bool) -> None:
         """Whether a probe that traces is in force from the next run on."""
-        await self._helper(shapes.nothing, "switch-probe", number, on)
+        (self._off.discard if on else self._off.add)(number)
 
     async def trace_memory(
         self, functions: Sequence[int], near: int, size: int, gdb_thread: int
@@ -128,7 +150,8 @@ class GdbProbes(GdbHelpers):
         if not self._probes:
             return
         try:
-            found = await self._helper(dict, "arm-probes")
+            failed = await self._write_traces()
+            found = {**failed, **await self._helper(dict, "arm-probes", sorted(self._off))}
         except CommandError as error:  # gdb's own breakpoints are in force, and the target can run
             found = dict.fromkeys(self._probes, error.message)
         self.probes_left_out = {int(number): str(why) for number, why in found.items()}
@@ -136,6 +159,7 @@ class GdbProbes(GdbHelpers):
 
     def _forget_probes(self) -> None:
         self._probe_signal, self._probes, self.probes_left_out = None, {}, {}
+        self._unwritten, self._off = {}, set()
 
     async def pass_hits(self, gdb_thread: int) -> None:
         """A step of this thread begins: no hit that was told is met again. gdb tells of a stop meanwhile."""
@@ -174,3 +198,23 @@ class GdbProbes(GdbHelpers):
             and event.signal is not None
             and event.signal == self._probe_signal
         )
+
+
+def _parts(probe: ProbeCode) -> dict[str, Any]:
+    """What gdb's side is told of it."""
+    return {
+        "site": probe.site,
+        "original": probe.original.hex(),
+        "jump": probe.jump.hex(),
+        "thunk": probe.thunk,
+        "code": probe.code.hex(),
+        "saved": list(probe.saved),
+        "states": [[place, pushed, list(marks)] for place, pushed, marks in probe.states],
+        "sent": probe.sent,
+        "moved": [list(pair) for pair in probe.moved],
+        "counter": probe.counter,
+        "limit": probe.limit,
+        "signal": probe.signal,
+        "traces": probe.traces,
+        "ring": list(probe.ring),
+    }

@@ -18,11 +18,18 @@ except ImportError:  # it has no wheel for this system
 JUMP = 5  # bytes of `jmp rel32`
 MISSING = "the package iced-x86 is not installed: pip install 'dualdbg[fast]'"
 _PAGE = 4096
+_FAR, _SHORT = 1 << 16, 130  # bytes: how far the branches below may lead
 # Direct jumps of four bytes, which may come from afar: what they look like, and how long they are.
 _BRANCHES = (
     (re.compile(rb"(?s)(?=[\xe8\xe9](....))"), 5),
     (re.compile(rb"(?s)(?=\x0f[\x80-\x8f](....))"), 6),
 )
+# The same that lead less than 64 KB away, and those of one byte: what is behind a match is looked at again.
+_NEAR = (
+    (re.compile(rb"(?s)[\xe8\xe9](?=(..(?:\x00\x00|\xff\xff)))"), 5),
+    (re.compile(rb"(?s)\x0f(?=[\x80-\x8f](..(?:\x00\x00|\xff\xff)))"), 6),
+)
+_NEAREST = re.compile(rb"(?s)[\x70-\x7f\xe0-\xe3\xeb](?=(.))")
 
 
 class CannotPlace(Exception):
@@ -158,11 +165,30 @@ def _target(one: Any) -> int | None:
 def _check_around(function: Function, forbidden: range) -> None:
     """The same for its neighbours. Between those that are known there may be data among the instructions."""
     start, code = function.around
+    if not _may_lead_into(start, code, function, forbidden):
+        return
     unknown = start
     for first, end in (*function.functions, (start + len(code), start + len(code))):
         _check_piece(unknown, code[unknown - start : first - start], function, forbidden, is_known=False)
         _check_piece(first, code[first - start : end - start], function, forbidden, is_known=True)
         unknown = max(unknown, end)
+
+
+def _may_lead_into(start: int, code: bytes, function: Function, forbidden: range) -> bool:
+    """Whether any bytes, wherever instructions begin, are a branch into these: to decode all of them takes long."""
+    if len(code) > _FAR:
+        return True
+    places = [
+        (start + one.start(), size, one[1]) for pattern, size in _NEAR for one in pattern.finditer(code)
+    ]
+    first = max(forbidden.start - start - _SHORT, 0)
+    nearest = _NEAREST.finditer(code, first, max(forbidden.stop - start + _SHORT, 0))
+    places += [(start + one.start(), 2, one[1]) for one in nearest]
+    return any(
+        at + size + int.from_bytes(leads, "little", signed=True) in forbidden
+        and not function.start <= at < function.end
+        for at, size, leads in places
+    )
 
 
 def _check_piece(start: int, code: bytes, function: Function, forbidden: range, is_known: bool) -> None:

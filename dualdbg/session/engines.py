@@ -231,13 +231,16 @@ class ProbeEngine(Protocol):
     async def probe_room(self, near: int, size: int, reach: int, mmap: int, gdb_thread: int) -> int:
         """Map memory near an address: ``size`` bytes of code, and behind them as many of data."""
 
+    def new_trace(self) -> int:
+        """A number for a probe that traces, and for which the engine has no breakpoint. It is deleted as one."""
+
     async def insert_probe(self, number: int, probe: ProbeCode) -> None:
         """Write a probe that stands for a breakpoint of this number."""
 
     async def probe_hits(self, number: int) -> int:
         """How many hits a probe has counted in the target."""
 
-    async def switch_probe(self, number: int, on: bool) -> None:
+    def switch_probe(self, number: int, on: bool) -> None:
         """Whether a probe that traces is in force from the next run on."""
 
     async def trace_memory(

@@ -227,7 +227,9 @@ class Objfile:
     def symbols_at(self, vaddrs: Iterable[int]) -> dict[int, Symbol | None]:
         """:meth:`symbol_at` for many addresses at once, for the price of few."""
         asked = set(vaddrs)
-        unknown = asked - self._at.keys()
+        unknown = {
+            vaddr for vaddr in asked if vaddr not in self._at
+        }  # a difference would look at all that are known
         if unknown:
             self._at.update(self._look_up(unknown))
         return {vaddr: self._at[vaddr] for vaddr in asked}

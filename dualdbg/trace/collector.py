@@ -7,12 +7,14 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import BinaryIO
 
 from ..errors import DualdbgError
 from ..probes import recording
 from .memory import TraceMemory
 from .python_lines import PythonLine, PythonLines
+from .tally import Kind, Sum, Tally, tally
 
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
@@ -45,13 +47,14 @@ class Numbers:
     most: int = 0
     total: int = 0
 
-    def add(self, values: Sequence[int]) -> None:
+    def add(self, more: Sum | Numbers) -> None:
         """More of them."""
-        least, most = min(values), max(values)
-        self.least = min(self.least, least) if self.count else least
-        self.most = max(self.most, most) if self.count else most
-        self.count += len(values)
-        self.total += sum(values)
+        if not more.count:
+            return
+        self.least = min(self.least, more.least) if self.count else more.least
+        self.most = max(self.most, more.most) if self.count else more.most
+        self.count += more.count
+        self.total += more.total
 
 
 @dataclass
@@ -108,6 +111,7 @@ class Collector:
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
+        self._tallies: list[Tally] = []  # of each source
         self._over = threading.Event()
         self._looking = threading.Lock()
         self._trouble: BaseException | None = None
@@ -147,7 +151,9 @@ class Collector:
         for index, source in enumerate(self._sources()):
             self._look_for_python(source)
             words = 0
-            for piece in source.memory.take():
+            if index == len(self._tallies):
+                self._tallies.append(tally())
+            for piece in source.memory.take(self._tallies[index].take):
                 self._add(index, source, piece)
                 words += len(piece)
             much = much or words > source.memory.shared.capacity * recording.WORDS // 8
@@ -165,23 +171,18 @@ class Collector:
             source.memory.state_offset = offset
 
     def _add(self, index: int, source: Source, piece: memoryview) -> None:
-        columns = [piece[at :: recording.WORDS] for at in range(recording.WORDS)]
-        whose, codes, instructions = (
-            columns[recording.THREAD],
-            columns[recording.CODE],
-            columns[recording.INSTRUCTION],
-        )
-        counts = Counter(zip(whose, columns[recording.CALLER], codes, instructions, strict=True))
+        counts = self._tallies[index].sites()
         lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
         # One that was given up names none, and the program itself may have written there.
-        probes = {who >> 32 for who, *_ in counts if who >> 32 < source.memory.probes}
+        whose = {who >> 32 for who, *_ in counts}
+        probes = {probe for probe in whose if probe < source.memory.probes}
         for (who, caller, code, instruction), count in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
             if probe in probes:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
-            self._add_numbers(source, probe, whose if len(probes) > 1 else None, columns)
+            self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
             count = min(len(piece) // recording.WORDS, self._room)
             words = array("Q", piece[: count * recording.WORDS].tobytes())
@@ -218,17 +219,28 @@ class Collector:
                 self.lines[key] = line
         return found
 
-    def _add_numbers(
-        self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]
-    ) -> None:
-        for argument in self._arguments(source.memory, probe):
-            if argument.pointer or argument.size < 2:  # neither has a sum
+    def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
+        """``is_alone``: all records are this probe's."""
+        # Pointers and single bytes have no sum.
+        summed = [one for one in self._arguments(source.memory, probe) if not one.pointer and one.size > 1]
+        if not summed:
+            return
+        kinds = [Kind(one.register, one.size, one.signed) for one in summed]
+        sums = self._tallies[index].sums(probe, kinds)
+        chosen = None if is_alone or sums is not None else [one == probe for one in _probes_of(piece)]
+        found = self.records[source.memory, probe].numbers
+        for at, argument in enumerate(summed):
+            numbers = found.setdefault(argument.name, Numbers())
+            if sums is not None:
+                numbers.add(sums[at])
                 continue
-            column = columns[recording.ARGUMENTS + argument.register]
-            if whose is None:
-                words = list(column)
-            else:
-                words = [word for who, word in zip(whose, column, strict=True) if who >> 32 == probe]
-            values = words if argument.size == 8 and not argument.signed else list(map(argument.value, words))
-            found = self.records[source.memory, probe].numbers
-            found.setdefault(argument.name, Numbers()).add(values)
+            words = piece[recording.ARGUMENTS + argument.register :: recording.WORDS].tolist()
+            words = list(compress(words, chosen)) if chosen is not None else words
+            values = list(map(argument.value, words))
+            numbers.add(Sum(len(values), min(values), max(values), sum(values)))
+
+
+def _probes_of(piece: memoryview) -> list[int]:
+    """The probe of each record."""
+    halves = piece.cast("B").cast("I")
+    return halves[2 * recording.THREAD + 1 :: 2 * recording.WORDS].tolist()

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ..probes import recording
 from ..probes.recording import Shared
 
 _WORD = 8
-_AT_ONCE = 4096  # records in a piece: their room is used again when it is read
+_AT_ONCE = 8192  # records in a piece: their room is used again when it is read
+
+
+def complete(piece: memoryview, first: int) -> int:
+    """How many records at the beginning are complete: their numbers are written, one after the other."""
+    now = piece[:: recording.WORDS].tolist()  # one look: the threads write on meanwhile
+    wanted = range(first, first + len(now))
+    if now == list(wanted):
+        return len(now)
+    return next(at for at, pair in enumerate(zip(now, wanted, strict=True)) if pair[0] != pair[1])
 
 
 class TraceMemory:
@@ -55,15 +64,16 @@ class TraceMemory:
     def state_offset(self, offset: int) -> None:
         self._words[0] = offset & (1 << 64) - 1
 
-    def take(self) -> Iterator[memoryview]:
+    def take(self, complete: Callable[[memoryview, int], int] = complete) -> Iterator[memoryview]:
         """The records that are complete and were not taken yet, in pieces of whole records, as words.
 
+        ``complete`` says of a piece how many of them are, or how many it takes, of which the first has this number.
         A piece is valid until the next one is asked for: its place in the ring is used again then.
         """
         for ring in range(self.shared.rings):
-            yield from self._take(ring)
+            yield from self._take(ring, complete)
 
-    def _take(self, ring: int) -> Iterator[memoryview]:
+    def _take(self, ring: int, complete: Callable[[memoryview, int], int]) -> Iterator[memoryview]:
         words, capacity = self._words, self.shared.capacity
         control = self.shared.control(ring) // _WORD
         first = self.shared.records(ring) // _WORD
@@ -73,12 +83,12 @@ class TraceMemory:
             count = min(head - tail, capacity - at, _AT_ONCE)
             start = first + at * recording.WORDS
             piece = words[start : start + count * recording.WORDS]
-            complete = _complete(piece[:: recording.WORDS], tail + 1)
-            if complete:
-                yield piece[: complete * recording.WORDS]
-            tail += complete
+            taken = complete(piece, tail + 1)
+            if taken:
+                yield piece[: taken * recording.WORDS]
+            tail += taken
             self._tails[ring] = words[control + recording.TAIL // _WORD] = tail
-            if complete < count:
+            if not taken:
                 break
 
     def close(self) -> None:
@@ -89,12 +99,3 @@ class TraceMemory:
         if self.shared.rings:
             self._map.madvise(mmap.MADV_REMOVE, first, self.shared.size - first)
         self._map.close()
-
-
-def _complete(numbers: memoryview, first: int) -> int:
-    """How many records at the beginning are complete: their numbers are written, one after the other."""
-    now = numbers.tolist()  # one look: the threads write on meanwhile
-    wanted = range(first, first + len(now))
-    if now == list(wanted):
-        return len(now)
-    return next(at for at, pair in enumerate(zip(now, wanted, strict=True)) if pair[0] != pair[1])

@@ -105,11 +105,7 @@ def _add(to: Row, more: Row) -> None:
         to.records = (to.records or 0) + more.records
     to.callers.update(more.callers)
     for name, numbers in more.numbers.items():
-        known = to.numbers.setdefault(name, Numbers())
-        known.least = min(known.least, numbers.least) if known.count else numbers.least
-        known.most = max(known.most, numbers.most) if known.count else numbers.most
-        known.count += numbers.count
-        known.total += numbers.total
+        to.numbers.setdefault(name, Numbers()).add(numbers)
 
 
 def folded(rows: Sequence[Row]) -> Iterable[str]:

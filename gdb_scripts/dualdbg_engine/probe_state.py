@@ -16,7 +16,10 @@ class Ring(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for."""
+    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for.
+
+    One that traces may have a number that gdb has no breakpoint of.
+    """
 
     number: int
     address: int
@@ -33,7 +36,7 @@ class Probe(NamedTuple):
     back: "dict[int, int]"  # the other way
     counter: int
     limit: int  # the hit from which on it stops; 0 where it does not count
-    traces: bool  # it never stops: gdb's breakpoint is off for good
+    traces: bool  # it never stops: gdb's breakpoint, if there is one, is off for good
     ring: "Ring | None"
 
     @property
@@ -48,8 +51,8 @@ class State:
     def __init__(self) -> None:
         self.pid = 0
         self.probes: "dict[int, Probe]" = {}
-        self.off: "set[int]" = set()  # of those that trace
         self.thunks: "list[Probe]" = []  # every one that was ever written, by address: a thread may be there yet
+        self.starts: "list[int]" = []  # of their code
         self.armed: "dict[int, Probe]" = {}
         self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
         self.known: "set[int]" = set()  # those threads of which gdb itself knows that
@@ -57,6 +60,13 @@ class State:
         self.looked = False  # no stack leads into bytes that a jump takes
         self.signal = ""
         self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands
+
+    def add(self, probes: "list[Probe]") -> None:
+        """These are written now."""
+        self.thunks = sorted([*self.thunks, *probes], key=lambda one: one.thunk)
+        self.starts = [one.thunk for one in self.thunks]
+        self.probes.update((one.number, one) for one in probes)
+        self.looked = False
 
     def forget(self) -> None:
         """The process runs another program, or it is another process."""

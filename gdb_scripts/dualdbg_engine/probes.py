@@ -48,6 +48,7 @@ _MAP_SHARED, _MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x01, 0x02, 0x
 _MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
 _MFD_CLOEXEC = 1
 _ZERO_FLAG = 1 << 6
+_TRACES = 1 << 30  # above it are numbers for which gdb has no breakpoint; dualdbg/backends/gdb_probes.py
 _NO_PROBE = 0xFFFFFFFF  # dualdbg/probes/recording.py, NOTHING
 
 _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
@@ -156,6 +157,26 @@ def _gap(near: int, size: int, reach: int) -> int:
 
 def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
     """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on."""
+    with Memory() as memory:
+        now.add([_written(memory, number, address, parts)])
+
+
+def insert_probes(rows: "list[list[Any]]") -> "dict[str, str]":
+    """The same for many that trace. Returns why some could not be written, by their numbers."""
+    made: "list[Probe]" = []
+    failed: "dict[str, str]" = {}
+    with Memory() as memory:
+        for number, address, parts in rows:
+            try:
+                made.append(_written(memory, number, address, parts))
+            except (gdb.error, gdb.GdbError, OSError) as error:
+                failed[str(number)] = str(error)
+    now.add(made)
+    return failed
+
+
+def _written(memory: Memory, number: int, address: int, parts: "dict[str, Any]") -> Probe:
+    """A probe, whose code is written."""
     code = bytes.fromhex(parts["code"])
     moved = {int(one): int(original) for one, original in parts["moved"]}
     probe = Probe(
@@ -165,15 +186,12 @@ def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
         parts["counter"], parts["limit"], parts["traces"], Ring(*parts["ring"]) if parts["ring"] else None,
     )  # fmt: skip
     _begin(parts["signal"])
-    with Memory() as memory:
-        if not probe.traces:
-            memory.write(probe.counter, bytes(16))
-        memory.write(probe.thunk, code)
-    now.probes[number] = probe
-    now.thunks.append(probe)
-    now.thunks.sort(key=lambda one: one.thunk)
-    now.looked = False
-    when_gone(breakpoint_of(number), lambda: _gone(number))
+    if number < _TRACES:
+        when_gone(breakpoint_of(number), lambda: remove_trace(number))
+    if not probe.traces:
+        memory.write(probe.counter, bytes(16))
+    memory.write(probe.thunk, code)
+    return probe
 
 
 def _begin(name: str) -> None:
@@ -194,16 +212,10 @@ def _begin(name: str) -> None:
     gdb.execute("set displaced-stepping off", to_string=True)
 
 
-def _gone(number: int) -> None:
-    """gdb's breakpoint is deleted, at a stop: nothing of the probe is in the function then."""
+def remove_trace(number: int) -> None:
+    """A trace, or gdb's breakpoint, is deleted, at a stop: nothing of the probe is in the function then."""
     now.probes.pop(number, None)
     now.told.pop(number, None)
-    now.off.discard(number)
-
-
-def switch_probe(number: int, on: bool) -> None:
-    """Whether a probe that traces is in force from the next run on. gdb's breakpoint stays off."""
-    (now.off.discard if on else now.off.add)(number)
 
 
 def forget_probes() -> None:
@@ -221,11 +233,12 @@ def probe_hits(number: int) -> int:
         return memory.word(probe.counter) + now.told.get(number, 0)
 
 
-def arm_probes() -> "dict[str, str]":
-    """The target is about to run freely: put the jumps in. Returns why some are not, by gdb's number of the breakpoint.
+def arm_probes(off: "list[int]") -> "dict[str, str]":
+    """The target is about to run freely: put the jumps in. Returns why some are not, by their numbers.
 
-    For these gdb's own breakpoints do the work, as they do during steps.
+    For these gdb's own breakpoints do the work, as they do during steps. ``off``: those that trace and are not wanted.
     """
+    switched_off = set(off)
     left_out: "dict[str, str]" = {}
     if now.passed:  # also where gdb's own breakpoint is there, or another one
         with Memory() as memory:
@@ -235,8 +248,12 @@ def arm_probes() -> "dict[str, str]":
     by_byte: "dict[int, list[Probe]]" = {}
     points = {point.number: point for point in gdb.breakpoints()}
     for probe in now.probes.values():
-        point = points.get(probe.number)
-        if point is None or (probe.number in now.off if probe.traces else not point.enabled):
+        if probe.traces:
+            is_wanted = probe.number not in switched_off
+        else:
+            point = points.get(probe.number)
+            is_wanted = point is not None and point.enabled
+        if not is_wanted:
             continue
         wanted.append(probe)
         for byte in range(min(probe.address, probe.site), probe.site + len(probe.original)):
@@ -275,7 +292,8 @@ def arm_probes() -> "dict[str, str]":
         for probe in wanted:
             now.armed[probe.number] = probe
             memory.write(probe.site, probe.jump)
-            points[probe.number].enabled = False
+            if not probe.traces:
+                points[probe.number].enabled = False
     if any(not probe.traces for probe in wanted):
         gdb.execute("handle %s stop print pass" % now.signal, to_string=True)
     now.looked = True
@@ -397,7 +415,7 @@ def disarm_probes() -> None:
 def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     """Let a thread stand in the function where it stands in a thunk. Returns whether it did."""
     pc = registers[INDEX["rip"]]
-    at = bisect.bisect_right([one.thunk for one in now.thunks], pc) - 1
+    at = bisect.bisect_right(now.starts, pc) - 1
     if at < 0 or pc >= now.thunks[at].end:
         return False
     probe = now.thunks[at]

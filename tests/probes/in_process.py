@@ -60,7 +60,8 @@ def _gap_below(near: int, size: int) -> int:
     rows = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
     taken = [(int(start, 16), int(end, 16)) for start, end in rows if int(start, 16) < near]
     pairs = zip(reversed(taken[:-1]), reversed(taken[1:]), strict=True)
-    gaps = (range(above[0] - size, below[1] - 1, -(1 << 16)) for below, above in pairs)
+    # Right below a mapping the next one of this process may come.
+    gaps = (range(above[0] - size - (1 << 24), below[1] - 1, -(1 << 16)) for below, above in pairs)
     return next(
         start for gap in gaps for start in gap if all(thunk.can_lead(near + at, start) for at in range(16))
     )

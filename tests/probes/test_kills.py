@@ -10,8 +10,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from dualdbg.backends.events import NativeStopped, StopCause
@@ -55,20 +57,29 @@ def test_the_program_goes_on(program: Path, seed: int) -> None:
     mask = chance.choice((0x3F, 0x3FF, 0x3FFF, 0xFFFFF))
     condition = f"($rdi & {mask}) == {chance.choice((5, -5))}"
     words = [sys.executable, "-m", "tests.probes.holding", str(target.pid), condition, "work"]
-    holder = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert holder.stdout is not None
     debugger = int(holder.stdout.readline())
     with pytest.raises(subprocess.TimeoutExpired):
         holder.wait(chance.random() * _LONGEST)
-    victims = [debugger, holder.pid]
-    chance.shuffle(victims)
-    for one in victims:
+    victims = [[debugger], [holder.pid], [debugger, holder.pid], [holder.pid, debugger]]
+    end = time.monotonic() + _HANGS
+    for one in chance.choice(victims):
         os.kill(one, signal.SIGKILL)
     holder.wait()
+    while not _has_ended(debugger):
+        assert time.monotonic() < end, "gdb is still there"
     holder.stdout.close()
     repair(target.pid, was_stopped=False)
     out, _ = target.communicate("over\n", timeout=_HANGS)
     assert (out, target.returncode) == ("all, right\n", 0), (out, target.returncode, mask)
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 @pytest.mark.parametrize("count", [1, 5])

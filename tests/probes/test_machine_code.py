@@ -441,6 +441,39 @@ def test_what_only_looks_like_a_jump_within_an_instruction_does_not_count() -> N
     assert placement.place(0x1000, known).site == 0x1000
 
 
+_AT = 0x100000
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_quick_look_at_neighbours_misses_no_branch(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nothing can lead into the jump they are not decoded: the result is the same as with that."""
+    dice = random.Random(seed)
+    forms = (b"\xe9", b"\xe8", b"\x0f\x84", b"\xeb", b"\x74", b"\xe2")
+    for _ in range(100):
+        code = bytearray(dice.randbytes(200) if dice.random() < 0.5 else b"\x90" * 200)
+        start = _AT + dice.choice([len(_PLAIN), len(_PLAIN) + 3, -len(code), 30_000, -32_000])
+        form = dice.choice(forms)
+        size = len(form) + (4 if form in forms[:3] else 1)
+        at = dice.randrange(len(code) - size)
+        leads = dice.randrange(_AT - 4, _AT + 10) - (start + at + size)
+        if size > 2 or -128 <= leads < 128:
+            code[at : at + size] = form + leads.to_bytes(size - len(form), "little", signed=True)
+        functions = dice.choice([(), ((start, start + len(code)),)])
+        function = placement.Function(_AT, _PLAIN, around=(start, bytes(code)), functions=functions)
+        quick = _refused(function)
+        with monkeypatch.context() as patched:
+            patched.setattr(placement, "_may_lead_into", lambda *_: True)
+            assert quick == _refused(function), (start, code.hex())
+
+
+def _refused(function: placement.Function) -> str:
+    try:
+        placement.place(_AT, function)
+    except placement.CannotPlace as error:
+        return str(error)
+    return ""
+
+
 def test_exceptions_that_land_there_count() -> None:
     with pytest.raises(placement.CannotPlace, match="exceptions land"):
         placement.place(0x1000, placement.Function(0x1000, _PLAIN, pads=(0x1003,)))

@@ -122,7 +122,7 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     assert target.returncode == 7
 
 
-@pytest.mark.parametrize("seed", rows.some(range(40), 3))
+@pytest.mark.parametrize("seed", rows.some(range(200), 3))
 def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
     """At a moment that the seed decides, one or both of them: the program goes on, with the right results."""
     chance = random.Random(seed)

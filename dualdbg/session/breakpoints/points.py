@@ -125,7 +125,7 @@ class Points:
 
     async def _switch(self, point: _Point) -> None:
         if point.traced is not None:
-            await self._native.switch_probe(point.number, self._is_active(point))
+            self._native.switch_probe(point.number, self._is_active(point))
         else:
             await self._native.enable_breakpoint(point.number, self._is_active(point))
 
@@ -209,17 +209,13 @@ class Points:
             point.at_function, point.shown = at_function, shown
             self._points[key] = point
             if spec.counts:
-                await self._begin_trace(wanted, point, location)
+                point.traced = TracedPlace(wanted.id, point.number, location)
+                self.tracing.places.append(point.traced)
             await self._put_probe(point)
         point.owners.add(wanted.id)
         wanted.locations[key] = location
         if not self._is_active(point):
             await self._switch(point)
-
-    async def _begin_trace(self, wanted: Wanted, point: _Point, location: Location) -> None:
-        await self._native.enable_breakpoint(point.number, False)
-        point.traced = TracedPlace(wanted.id, point.number, location)
-        self.tracing.places.append(point.traced)
 
     async def libraries_arrived(self) -> None:
         """Traces that waited for the C library may begin."""
@@ -377,6 +373,8 @@ class Points:
 
     async def _new_point(self, wanted: Wanted, address: int, kind: _Kind) -> _Point:
         spec = wanted.spec
+        if spec.counts and spec.condition is None and spec.thread is None:
+            return _Point(self._native.new_trace(), todo=_Todo(address, None, None, None))
         if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
@@ -397,6 +395,8 @@ class Points:
         point = _Point(number)
         if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)
+        if spec.counts:
+            await self._native.enable_breakpoint(number, False)  # it has the condition, and never stops
         point.todo = _todo(spec, point, address, condition, gdb_thread, wanted.passed_over)
         return point
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import signal
-from bisect import bisect_left
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, replace
 
 from ...backends.gdb_probes import ProbeCode
-from ...errors import CommandError, SymbolError
+from ...errors import CommandError, DualdbgError, SymbolError
 from ...probes import placement, recording, thunk
 from ...probes.bytecode import CannotCompile, listings
 from ...probes.placement import CannotPlace, Function
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
 from ...shared.quiet_signal import LAST_RESORT
+from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
 from ...symbols.function_parts import further_part, is_put_aside, landing_pads, part_at
@@ -164,14 +164,16 @@ class Probes:
             raise CannotPlace("gdb itself has breakpoints in the dynamic loader")
         try:
             start, end = self._extent(module, address)
-            function = Function(start, await self._native.read_memory(start, end - start))
-            parts = [further_part(self._image, target) for target in placement.ways_out(function)]
+            around = await self._around(module, address)
+            function = Function(start, await self._code(module, start, end, around))
+            targets = placement.ways_out(function)
+            module.library.symbols_at(target - module.bias for target in targets)  # at once, for what follows
+            parts = [further_part(self._image, target) for target in targets]
             known = {part for part in parts if part is not None}
             pads = [pad for one in (start, *(part[0] for part in known)) for pad in landing_pads(module, one)]
         except SymbolError as error:
             raise CannotPlace(str(error)) from error
-        others = [(one[0], await self._native.read_memory(one[0], one[1] - one[0])) for one in sorted(known)]
-        around = await self._around(module, address)
+        others = [(one[0], await self._code(module, *one, around)) for one in sorted(known)]
         functions = self._functions_in(module, around[0], around[0] + len(around[1]))
         return replace(
             function, others=tuple(others), around=around, functions=tuple(functions), pads=tuple(pads)
@@ -180,11 +182,33 @@ class Probes:
     def _functions_in(self, module: Module, start: int, end: int) -> Iterator[tuple[int, int]]:
         """Where the functions begin and end that are wholly in a range, by the unwind table."""
         assert module.library is not None
-        starts = module.library.frames.starts
-        for one in starts[bisect_left(starts, start - module.bias) : bisect_left(starts, end - module.bias)]:
-            part = part_at(self._image, one + module.bias)
-            if part is not None and part[1] <= end:
-                yield part
+        for fde in module.library.frames.between(start - module.bias, end - module.bias):
+            if fde.end + module.bias <= end:
+                yield fde.start + module.bias, fde.end + module.bias
+
+    async def _code(
+        self, module: Module, start: int, end: int, around: tuple[int, bytes] = (0, b"")
+    ) -> bytes:
+        """The code of a range, out of what was read ``around`` it where it is there.
+
+        We read it ourselves where it is as in the file. Else gdb has not taken out yet what it has put in, or it is
+        its turn to say what the code is.
+        """
+        first, code = around
+        if first <= start and end <= first + len(code):
+            return code[start - first : end - first]
+        assert module.library is not None
+        elf = module.library.elf
+        offset = elf.offset_of(start - module.bias)
+        memory = ProcessMemory(self._image.pid, self._image.memory_file)
+        try:
+            memory.capture(start, end)
+            read = memory.read(start, end - start)
+            if offset is not None and read == elf.bytes_at(offset, end - start):
+                return read
+        except DualdbgError:  # gdb may read what we may not
+            pass
+        return await self._native.read_memory(start, end - start)
 
     def _extent(self, module: Module, address: int) -> tuple[int, int]:
         """Where a function begins and ends. A part that its function only jumps to is none."""
@@ -207,7 +231,7 @@ class Probes:
             end = start + one.file_size
             if one.flags & PF_X and start <= address < end:
                 start, end = max(start, address - _AROUND), min(end, address + _AROUND)
-                return start, await self._native.read_memory(start, end - start)
+                return start, await self._code(module, start, end)
         raise CannotPlace("its file does not say that there is code")
 
     def _check_process(self) -> None:

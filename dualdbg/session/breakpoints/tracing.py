@@ -32,7 +32,7 @@ _THREAD = 0x900  # bytes of it that are looked through
 
 @dataclass
 class TracedPlace:
-    """A place at which hits are counted. ``number``: gdb's breakpoint there; ``id``: the user's.
+    """A place at which hits are counted. ``number``: that of its probe; ``id``: the user's.
 
     ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not.
     """

@@ -6,6 +6,7 @@ Layout: Linux Standard Base 5, "Exception Frames"; pointer encodings: "DWARF Exc
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,6 +50,7 @@ class FrameTable:
         self._elf = elf
         self.count = 0
         self._cie_encodings: dict[int, int] = {}
+        self._entries: dict[int, Fde | None] = {}
         for segment in elf.segments:
             if segment.type == PT_GNU_EH_FRAME and segment.file_size >= 12:
                 self._address = segment.address
@@ -85,8 +87,18 @@ class FrameTable:
                 high = middle
         if low == 0:
             return None
-        fde = self._read(low - 1)
+        fde = self._entry(low - 1)
         return fde if fde is not None and fde.start <= vaddr < fde.end else None
+
+    def between(self, start: int, end: int) -> list[Fde]:
+        """The entries whose code begins in [``start``, ``end``), ascending."""
+        rows = range(bisect_left(self.starts, start), bisect_left(self.starts, end))
+        return [fde for fde in map(self._entry, rows) if fde is not None]
+
+    def _entry(self, index: int) -> Fde | None:
+        if index not in self._entries:
+            self._entries[index] = self._read(index)
+        return self._entries[index]
 
     def _read(self, index: int) -> Fde | None:
         start, frame = _ENTRY.unpack_from(self._table, index * _ENTRY.size)
