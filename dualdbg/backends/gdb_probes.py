@@ -20,7 +20,8 @@ class ProbeCode:
 
     ``address``: that of the breakpoint; ``counter``: where it counts; ``limit``: the hit from which on it stops, 0
     where it does not count. ``signal`` is the name of the signal by which it says that it was hit; empty where it
-    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it.
+    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it; ``calls``: where
+    those are that have not returned, and how many bytes. ``is_exit``: it goes with the one at the function's entry.
     """
 
     address: int
@@ -38,13 +39,15 @@ class ProbeCode:
     signal: str
     traces: bool = False
     ring: Sequence[int] = ()
+    calls: Sequence[int] = (0, 0)
+    is_exit: bool = False
 
 
 class GdbProbes(GdbHelpers):
     """Writes probes, puts them in force whenever the target runs freely, and knows their hits."""
 
     _probe_signal: str | None = None
-    _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint
+    _probes: Mapping[int, ProbeCode] = {}  # by the number of gdb's breakpoint; at exits, see probe_state.py
     probes_left_out: Mapping[int, str] = {}
     """Why probes were not in force when the target was last let run, by the number of their breakpoints."""
     probes_ever_left_out: Mapping[int, str] = {}
@@ -82,9 +85,11 @@ class GdbProbes(GdbHelpers):
             "signal": probe.signal,
             "traces": probe.traces,
             "ring": list(probe.ring),
+            "calls": list(probe.calls),
+            "call": probe.is_exit,
         }
         await self._helper(shapes.nothing, "insert-probe", number, probe.address, parts)
-        self._probes = {**self._probes, number: probe}
+        self._probes = {**self._probes, -probe.thunk if probe.is_exit else number: probe}
         self._probe_signal = probe.signal or self._probe_signal
 
     async def switch_probe(self, number: int, on: bool) -> None:

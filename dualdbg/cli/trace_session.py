@@ -79,10 +79,11 @@ class _Tracer:
         self._show = show
         self._events: asyncio.Queue[Event]
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-        self._clock = _clock() if options.perfetto is not None else None
+        self._clock = _clock() if options.perfetto is not None or options.times else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile(buffering=0) if options.perfetto is not None else None  # noqa: SIM115
-        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS)
+        clock = self._clock if options.times else None
+        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS, clock)
         self.summary = Summary((), 0.0)
         self.failure: UsageError | None = None  # of a file that was asked for; the rest is shown before
 
@@ -265,9 +266,11 @@ class _Tracer:
         tracing = self._trace.tracing
         memories = [source.memory for source in tracing.sources()]
         described = {
-            (memories.index(place.memory), place.probe): (name_of(place), place.arguments)
+            (memories.index(place.memory), probe): (name_of(place), place.arguments, probe == place.returns)
             for place in tracing.places
             if place.memory is not None
+            for probe in (place.probe, place.returns)
+            if probe is not None
         }
         speed = self._clock.ticks_a_second()
         with _opened(options.perfetto, "--perfetto") as file:
@@ -281,7 +284,8 @@ class _Tracer:
                 self._trace.collector.lines,
             )
         kept = self._trace.collector.spooled
-        left = sum(row.records or 0 for row in self.summary.rows) - kept
+        returns = sum(times.count for row in self.summary.rows for times in row.caller_times.values())
+        left = sum(row.records or 0 for row in self.summary.rows) + returns - kept
         if left > 0:
             entry.tell(
                 f"{options.perfetto} has the first {kept:,} records; {left:,} more are left out",
@@ -294,7 +298,7 @@ def _clock() -> Clock:
         return Clock()
     except OSError as error:
         text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
-        raise UsageError(text, "leave --perfetto away") from error
+        raise UsageError(text, "leave --perfetto and --time away") from error
 
 
 @contextmanager

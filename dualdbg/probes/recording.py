@@ -7,6 +7,8 @@ record: nothing waits for the reader.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .machine import RED_ZONE, Writer, register
@@ -30,6 +32,8 @@ PROBES = 1 << 15
 _RINGS = _COUNTERS + 8 * PROBES
 _MOST_RINGS = 16
 _BYTES = 32 << 20  # of all rings
+SLOT, SLOTS = 128, 1 << 14
+"""Bytes of a place for a call that has not returned, and how many there are (durations.py)."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +46,22 @@ class Shared:
 
     rings: int = 0
     capacity: int = 0
+    times: bool = False  # with places for calls
 
     @classmethod
-    def for_records(cls, processors: int) -> Shared:
+    def for_records(cls, processors: int, times: bool = False) -> Shared:
         """With rings for so many processors."""
         rings = 1 << (min(max(processors, 1), _MOST_RINGS) - 1).bit_length()
-        return cls(rings, 1 << (_BYTES // RECORD // rings).bit_length() - 1)
+        return cls(rings, 1 << (_BYTES // RECORD // rings).bit_length() - 1, times)
 
     @property
     def size(self) -> int:
         """Of all of it, whole pages."""
+        return self.calls + self.times * SLOT * SLOTS
+
+    @property
+    def calls(self) -> int:
+        """The places for calls, at the beginning of a page."""
         return -(-(_RINGS + self.rings * self.capacity * RECORD) // 4096) * 4096
 
     def counter(self, probe: int) -> int:
@@ -89,7 +99,7 @@ class PythonPlaces:
 @dataclass(frozen=True)
 class Trace:
     """What a probe does that never stops: it counts; with a ``tid`` (where the thread id is, from the thread pointer)
-    it takes each hit down.
+    and rings it takes each hit down. ``times``: its returns are to know the call.
 
     ``memory`` is where the target has the shared memory. ``is_entry``: the stack is that of a function's first
     instruction. ``python``: where the Python frame is read; None where that is not known.
@@ -101,6 +111,12 @@ class Trace:
     tid: int | None = None
     is_entry: bool = True
     python: PythonPlaces | None = None
+    times: bool = False
+
+    @property
+    def takes_down(self) -> bool:
+        """Whether there is a record of each hit."""
+        return self.tid is not None and self.shared.rings > 0
 
 
 def count(writer: Writer, trace: Trace) -> None:
@@ -115,13 +131,23 @@ def count(writer: Writer, trace: Trace) -> None:
 
 
 def record(writer: Writer, trace: Trace) -> None:
-    """Take the hit down, where there is room: rax, rcx, rdx, r8 and r9 are saved by now."""
-    assert trace.tid is not None
+    """Take the hit down, where there is room: rax, rcx, rdx, r8 and r9 are saved by now; r10 too if it times calls."""
+    with reserved(writer, trace, "r10" if trace.times else None):
+        fill(writer, trace)
+
+
+@contextmanager
+def reserved(writer: Writer, trace: Trace, time: str | None = None) -> Iterator[None]:
+    """Within, rax is a record that is reserved, rdx the time, and so is the register ``time``; r8 and r9 are to stay
+    as they are. It is not done where there is no room.
+    """
     shared = trace.shared
     done, again = writer.new_label(), writer.new_label()
     writer.add(iced.Instruction.create(iced.Code.RDTSCP))  # the time, and in ecx the processor
     writer.ri("SHL_RM64_IMM8", "rdx", 32)
     writer.rr("OR_R64_RM64", "rdx", "rax")
+    if time is not None:
+        writer.rr("MOV_R64_RM64", time, "rdx")
     writer.ri("AND_RM32_IMM8", "ecx", shared.rings - 1)
     writer.ri("SHL_RM64_IMM8", "rcx", _CONTROL.bit_length() - 1)
     writer.number("r8", trace.memory + shared.control(0))
@@ -144,14 +170,15 @@ def record(writer: Writer, trace: Trace) -> None:
     writer.branch("JNE_REL32_64", again)
     writer.marks.remove("reserving")
     writer.marks.add("reserved")
-    _fill(writer, trace)
+    _address(writer, trace)
+    yield
     writer.store("MOV_RM64_R64", "rax", 8 * NUMBER, "r9")
     writer.marks.remove("reserved")
     writer.here(done)
 
 
-def _fill(writer: Writer, trace: Trace) -> None:
-    """r8 is the control block, r9 the number of the record, rdx the time; r8 and r9 stay as they are."""
+def _address(writer: Writer, trace: Trace) -> None:
+    """r8 is the control block, r9 the number of the record; its address is put into rax."""
     shared = trace.shared
     writer.load("LEA_R64_M", "rax", "r9", -1)
     writer.ri("AND_RM64_IMM32", "rax", shared.capacity - 1)
@@ -168,9 +195,18 @@ def _fill(writer: Writer, trace: Trace) -> None:
     )
     writer.number("rcx", trace.memory + shared.records(0))
     writer.rr("ADD_R64_RM64", "rax", "rcx")
+
+
+def thread_of(writer: Writer, trace: Trace, to: str) -> None:
+    """The id of the thread, in a register of 32 bits."""
+    place = iced.MemoryOperand(displ=trace.tid, displ_size=4, seg=iced.Register.FS)
+    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register(to), place))
+
+
+def fill(writer: Writer, trace: Trace) -> None:
+    """Write what is known of the hit to where rax points, but for the number; rdx is the time."""
     writer.store("MOV_RM64_R64", "rax", 8 * TIME, "rdx")
-    tid = iced.MemoryOperand(displ=trace.tid, displ_size=4, seg=iced.Register.FS)
-    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register("ecx"), tid))
+    thread_of(writer, trace, "ecx")
     writer.store("MOV_RM32_R32", "rax", 8 * THREAD, "ecx")
     writer.number("rcx", trace.probe)
     writer.store("MOV_RM32_R32", "rax", 8 * THREAD + 4, "ecx")
@@ -230,6 +266,11 @@ def _python(writer: Writer, trace: Trace) -> None:
     )
     writer.here(unknown)
     _both(writer, "rdx", "rcx")
+
+
+def calls(trace: Trace) -> tuple[int, int]:
+    """Where the places of calls are, and how many bytes they have; (0, 0) without any."""
+    return (trace.memory + trace.shared.calls, SLOT * SLOTS) if trace.shared.times else (0, 0)
 
 
 def _follow(writer: Writer, to: str, offset: int, unknown: int) -> None:

@@ -13,7 +13,8 @@ from ..in_thread import in_thread
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
 from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal
-from ..trace.collector import Collector, Records
+from ..trace.clock import Clock
+from ..trace.collector import Collector, Records, Times
 from ..trace.summary import Caller, Row, Summary, summed
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
@@ -40,11 +41,14 @@ async def spawn_alone(launch: Launch, meeting: Meeting | None, *, terminal: Term
 class Trace:
     """Follows a session from :meth:`begin` to :meth:`end`; :meth:`close` gives the memory of the records back.
 
-    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them.
+    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``: calls are timed by it.
     """
 
-    def __init__(self, counts: bool, spool: BinaryIO | None = None, most: int = 0) -> None:
+    def __init__(
+        self, counts: bool, spool: BinaryIO | None = None, most: int = 0, clock: Clock | None = None
+    ) -> None:
         self._counts = counts
+        self._clock = clock
         self._spool = spool
         self._most = most
         self._began = 0.0
@@ -63,7 +67,11 @@ class Trace:
         self._session = session
         self._begun = True
         self.tracing.records = not self._counts
-        self.collector = Collector(self.tracing.sources, self.tracing.arguments, self._spool, self._most)
+        self.tracing.times = self._clock is not None
+        tracing = self.tracing
+        self.collector = Collector(
+            tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
+        )
         if is_ours:  # another process is not given one more trap, for the case of our death
             self.tracing.before_end = partial(in_thread, self.collector.take)
         self.collector.start()
@@ -105,15 +113,25 @@ class Trace:
         if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
             row.hits = None
             return row
+        unit = 0.0
+        if self._clock is not None:
+            unit = 1 / self._clock.ticks_a_second()
+            row.times = Times(place.timed, place.ticks * unit)
+            row.untimed = place.untimed
         if self._counts:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())
         row.records, row.numbers = records.count, records.numbers
         names: dict[int, str | None] = {0: None}
-        for site, count in records.sites.items():
+        for site in {**records.sites, **records.times}:
             if site.caller not in names:
                 names[site.caller] = self._session.breakpoints.image.describe(site.caller - 1)[0]
+        for site, count in records.sites.items():
             row.callers[Caller(site.line, names[site.caller])] += count
+        for site, times in records.times.items():
+            row.caller_times.setdefault(Caller(site.line, names[site.caller]), Times()).add(times, unit)
+        if row.times is not None:
+            row.times.most = max((one.most for one in row.caller_times.values()), default=0.0)
         return row
 
 

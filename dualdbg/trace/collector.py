@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from ..errors import DualdbgError
-from ..probes import recording
+from ..probes import durations, recording
 from .memory import TraceMemory
 from .python_lines import PythonLine, PythonLines
 
@@ -55,6 +55,21 @@ class Numbers:
 
 
 @dataclass
+class Times:
+    """How long calls took: how many, together, and the longest; in ticks of the processor's counter, or in seconds."""
+
+    count: int = 0
+    total: float = 0
+    most: float = 0
+
+    def add(self, more: Times, unit: float = 1) -> None:
+        """More of them; what is added is in units of this."""
+        self.count += more.count
+        self.total += more.total * unit
+        self.most = max(self.most, more.most * unit)
+
+
+@dataclass
 class Source:
     """Where records come from: the memory of a program; its ``python``, as soon as that is known."""
 
@@ -80,6 +95,7 @@ class Records:
 
     sites: Counter[Site] = field(default_factory=Counter)
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    times: dict[Site, Times] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -90,8 +106,9 @@ class Records:
 class Collector:
     """Looks at the rings in a thread of its own.
 
-    ``sources`` gives the programs so far, ``arguments`` those of a probe. The first ``most`` records are written to
-    ``spool``, with the number of their source in the place of their own.
+    ``sources`` gives the programs so far, ``arguments`` those of a probe, ``call_of`` for the probe of returns that of
+    the calls. The first ``most`` records are written to ``spool``, with the number of their source in the place of
+    their own.
     """
 
     def __init__(
@@ -100,8 +117,10 @@ class Collector:
         arguments: Callable[[TraceMemory, int], Sequence[Argument]],
         spool: BinaryIO | None = None,
         most: int = 0,
+        call_of: Callable[[TraceMemory, int], int | None] = lambda memory, probe: None,
     ) -> None:
         self._sources = sources
+        self._call_of = call_of
         self._arguments = arguments
         self._spool, self._room = spool, most
         self.records: dict[tuple[TraceMemory, int], Records] = {}
@@ -175,9 +194,12 @@ class Collector:
         lines = self._lines(index, source, {(code, at) for _, _, code, at in counts if code})
         # One that was given up names none, and the program itself may have written there.
         probes = {who >> 32 for who, *_ in counts if who >> 32 < source.memory.probes}
+        returns = {one: call for one in probes if (call := self._call_of(source.memory, one)) is not None}
+        if returns:
+            self._add_times(source, returns, columns, lines)
         for (who, caller, code, instruction), count in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
-            if probe in probes:
+            if probe in probes and probe not in returns:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
@@ -217,6 +239,24 @@ class Collector:
             if line is not None or key not in self.lines:
                 self.lines[key] = line
         return found
+
+    def _add_times(
+        self,
+        source: Source,
+        returns: Mapping[int, int],
+        columns: Sequence[memoryview],
+        lines: Mapping[tuple[int, int], PythonLine | None],
+    ) -> None:
+        found: dict[tuple[int, int, int, int], list[int]] = {}
+        words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
+        keys = zip(*(columns[word] for word in words), strict=True)
+        for key, ticks in zip(keys, columns[durations.DURATION], strict=True):
+            if key[0] >> 32 in returns:
+                found.setdefault(key, []).append(ticks)
+        for (who, caller, code, instruction), ticks in found.items():
+            records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
+            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)))
+            records.times.setdefault(site, Times()).add(Times(len(ticks), sum(ticks), max(ticks)))
 
     def _add_numbers(
         self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]

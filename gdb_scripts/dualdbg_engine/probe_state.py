@@ -16,8 +16,12 @@ class Ring(NamedTuple):
 
 
 class Probe(NamedTuple):
-    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for."""
+    """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for.
 
+    ``key`` is the number too, or less than 0 for one at a way out of the function: it goes with the other.
+    """
+
+    key: int
     number: int
     address: int
     site: int
@@ -35,6 +39,8 @@ class Probe(NamedTuple):
     limit: int  # the hit from which on it stops; 0 where it does not count
     traces: bool  # it never stops: gdb's breakpoint is off for good
     ring: "Ring | None"
+    calls: "tuple[int, int]"  # address and size of what is known of calls that have not returned (durations.py)
+    head: int  # the original instruction before which it does its work
 
     @property
     def end(self) -> int:
@@ -47,13 +53,14 @@ class State:
 
     def __init__(self) -> None:
         self.pid = 0
-        self.probes: "dict[int, Probe]" = {}
+        self.probes: "dict[int, Probe]" = {}  # by key, as below
         self.off: "set[int]" = set()  # of those that trace
         self.thunks: "list[Probe]" = []  # every one that was ever written, by address: a thread may be there yet
         self.armed: "dict[int, Probe]" = {}
         self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
         self.known: "set[int]" = set()  # those threads of which gdb itself knows that
         self.told: "dict[int, int]" = {}  # gdb's number of a breakpoint -> its hits that gdb itself did not see
+        self.missed = False  # the process ran while a probe was not in force
         self.looked = False  # no stack leads into bytes that a jump takes
         self.signal = ""
         self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands

@@ -39,6 +39,7 @@ class TraceOptions:
     cwd: str | None
     env: tuple[tuple[str, str], ...]
     counts: bool
+    times: bool
     perfetto: Path | None
     folded: Path | None
     seconds: float | None
@@ -85,6 +86,7 @@ def read_options(words: list[str]) -> TraceOptions:
         cwd=given.cwd,
         env=assignments(given),
         counts=given.count,
+        times=given.time,
         perfetto=here() / given.perfetto if given.perfetto is not None else None,
         folded=here() / given.folded if given.folded is not None else None,
         seconds=given.seconds,
@@ -130,6 +132,7 @@ def make_parser() -> Parser:
     add("-b", "--break", dest="specs", metavar="SPEC", action="append", default=[],
         help="trace it: randn (an operator), a C or C++ function, 'malloc if $rdi > 4096'; repeatable")  # fmt: skip
     add("--count", action="store_true", help="count hits, and no more")
+    add("--time", action="store_true", help="time each call too, until it returns")
     add("--perfetto", metavar="FILE", help="write each hit for https://ui.perfetto.dev and chrome://tracing")
     add("--folded", metavar="FILE", help="write who called what, as flamegraph.pl and speedscope read it")
     add("--for", dest="seconds", type=_seconds, metavar="S", help="end the trace after S seconds")
