@@ -131,7 +131,7 @@ def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
     )
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    options = chance.choice([["--count"], []])
+    options = chance.choice([["--count"], [], ["--time"], ["--time", "--count"]])
     words = [*TRACE, *options, "-b", "work if text[0] == 'x'", "-b", "on_even", "--json", str(target.pid)]
     tracer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     _wait_until_traced(target.pid, tracer)
