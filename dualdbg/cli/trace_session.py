@@ -8,16 +8,19 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..console import trace_report
+from ..console import live_table, trace_report
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
+from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
 from ..session.configured import session_options
@@ -26,6 +29,7 @@ from ..session.session import Session
 from ..session.start import launch
 from ..session.traced import Trace, alone, name_of, spawn_alone, traced_specs
 from ..symbols.cache import cache_directory
+from ..symbols.names.cxx_names import parse
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
@@ -37,9 +41,12 @@ from ..trace.summary import Summary, folded
 from . import main as entry
 from .commands.trace import TraceOptions
 from .front_end import TROUBLE_STATUS, exit_status
+from .status_area import StatusArea
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128
+_LIVE = 0.5  # seconds between two tables while the program runs
+_MOST_LIVE = 20  # functions of it
 _MOST_EVENTS = 1_000_000  # of --perfetto: some 200 MB
 
 
@@ -203,6 +210,8 @@ class _Tracer:
     async def to_the_end(self, session: Session) -> int:
         """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
         driving = asyncio.ensure_future(self._drive(session))
+        over = asyncio.Event()
+        live = asyncio.ensure_future(self._show_live(over))
         waits: set[asyncio.Future[Any]] = {
             asyncio.ensure_future(session.ended.wait()),
             driving,
@@ -214,6 +223,8 @@ class _Tracer:
             if driving.done():
                 driving.result()
         finally:
+            over.set()
+            await live
             await session.close()
             try:
                 self.summary = await self._trace.end()
@@ -238,6 +249,28 @@ class _Tracer:
         if self._options.pid is not None or session.exit is None:
             return 0
         return exit_status(session.exit.code, session.exit.signal)
+
+    async def _show_live(self, over: asyncio.Event) -> None:
+        """A table of what was counted so far, at the end of the terminal, until it is over."""
+        if not self._options.live or not (sys.stdout.isatty() and sys.stderr.isatty()):
+            return
+        area = StatusArea(sys.stderr.fileno())
+        before: dict[str, int] = {}
+        shown = time.monotonic()
+        try:
+            while not over.is_set():
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(over.wait(), _LIVE)
+                    break
+                seconds = time.monotonic() - shown
+                shown += seconds
+                found = await in_thread(self._trace.so_far, _MOST_LIVE)
+                rows = [live_table.LiveRow(parse(name).short, *rest) for name, *rest in found]
+                area.show(partial(live_table.lines, rows, before, seconds))
+                before = {row.function: row.hits for row in rows}
+            area.close()
+        except OSError:  # the terminal is gone, and what is to be said of that is said where the result is written
+            return
 
     async def _drive(self, session: Session) -> None:
         """Tell what the user should know, and let the program go on at every stop."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,6 +16,7 @@ from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal
 from ..trace.clock import Clock
 from ..trace.collector import Collector, Records, Times
+from ..trace.python_lines import PythonLine
 from ..trace.summary import Caller, Row, Summary, summed
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
@@ -92,6 +94,24 @@ class Trace:
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    def so_far(self, most: int) -> list[tuple[str, int, PythonLine | None, float | None]]:
+        """The functions with the most hits: name, hits, the line with the most of them, seconds inside."""
+        hits: Counter[str] = Counter()
+        places: dict[str, list[TracedPlace]] = {}
+        for place in self.tracing.places:
+            hits[name_of(place)] += place.hits
+            places.setdefault(name_of(place), []).append(place)
+        unit = 1 / self._clock.ticks_a_second() if self._clock is not None else 0.0
+        found = []
+        for name, count in hits.most_common(most):
+            largest = max(places[name], key=lambda place: place.hits)
+            line = None
+            if not self._counts and largest.memory is not None:
+                line = self.collector.most_called_from(largest.memory, largest.probe)
+            seconds = sum(place.ticks for place in places[name]) * unit if self._clock is not None else None
+            found.append((name, count, line, seconds))
+        return found
 
     async def give_up(self) -> None:
         """The session was closed before its program ran: nothing was found."""

@@ -141,6 +141,17 @@ class Collector:
         with self._looking:
             self._look()
 
+    def most_called_from(self, memory: TraceMemory, probe: int) -> PythonLine | None:
+        """The line of Python with the most hits of a probe so far."""
+        with self._looking:
+            found = self.records.get((memory, probe))
+            sites = list(found.sites.items()) if found is not None else []
+        lines: Counter[PythonLine] = Counter()
+        for site, count in sites:
+            if site.line is not None:
+                lines[site.line] += count
+        return lines.most_common(1)[0][0] if lines else None
+
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
         self._over.set()
