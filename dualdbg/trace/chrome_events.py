@@ -18,14 +18,14 @@ def write(
     spool: BinaryIO,
     to: TextIO,
     pid: int,
-    began: int,
-    ticks_a_second: float,
+    clock_of: Callable[[int], tuple[int, float]],
     describe: Describe,
     lines: Mapping[tuple[int, int, int], PythonLine | None],
 ) -> int:
     """Write the records of a spool file as JSON. Returns how many there were.
 
-    ``began`` is the time that is shown as 0, in ticks of the processor's counter; ``describe`` gives the name and the
+    ``clock_of`` gives the time that is shown as 0, and how many units a second has, for the number of a source;
+    ``describe`` gives the name and the
     arguments of a probe, and whether its records are of returns, by the number of its source and its own; None for
     no probe. A call that has returned is one event.
     """
@@ -54,11 +54,12 @@ def write(
         line = lines.get((source, record[recording.CODE], record[recording.INSTRUCTION]))
         if line is not None:
             told["python"] = line.text
-        lasts = {"ph": "X", "dur": record[durations.DURATION] / ticks_a_second * 1e6}
+        began, units = clock_of(source)
+        lasts = {"ph": "X", "dur": record[durations.DURATION] / units * 1e6}
         event = {
             "name": name,
             **(lasts if is_return else {"ph": "i", "s": "t"}),
-            "ts": (record[recording.TIME] - began) / ticks_a_second * 1e6,
+            "ts": (record[recording.TIME] - began) / units * 1e6,
             "pid": pid,
             "tid": tid,
             "args": told,

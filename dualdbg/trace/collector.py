@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from ..errors import DualdbgError
 from ..probes import durations, recording
 from .memory import TraceMemory
-from .python_lines import PythonLine, PythonLines
+from .python_lines import PythonLine
 
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
@@ -69,13 +69,27 @@ class Times:
         self.most = max(self.most, more.most * unit)
 
 
+class Lines(Protocol):
+    """Tells the line of Python of a code object and an instruction."""
+
+    def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
+        """Of several. Raises DualdbgError where the interpreter is gone."""
+
+    def state_offset(self) -> int | None:
+        """How far a thread's pointer to its thread state is from its thread pointer; None where nobody tells it."""
+
+
 @dataclass
 class Source:
-    """Where records come from: the memory of a program; its ``python``, as soon as that is known."""
+    """Where records come from: the memory of a program; its ``python``, as soon as that is known.
+
+    ``in_nanoseconds``: times are those of the monotonic clock, and not of the processor's counter.
+    """
 
     memory: TraceMemory
-    python: Callable[[], PythonLines | None]
-    lines: PythonLines | None = None
+    python: Callable[[], Lines | None]
+    lines: Lines | None = None
+    in_nanoseconds: bool = False
     looks: int = 0  # for its Python
     is_over: bool = False  # the process runs another program
 

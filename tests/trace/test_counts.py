@@ -192,7 +192,7 @@ def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
         (["x.py"], "nothing to trace was given"),
         (["-b", "malloc"], "no program was given"),
         (["-b", "malloc hits 3", "-c", "0"], "it never stops"),
-        (["-b", "py:f", "-c", "0"], "is for native code"),
+        (["-b", "py:f count", "-c", "0"], "is for native code"),
         (["-b", "malloc", "--native", "nosuch-program"], "cannot be run"),
     ],
 )

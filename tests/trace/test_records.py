@@ -127,6 +127,7 @@ def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> No
     """exec: hits of both are counted, and each has its own lines, in the events too."""
     second, first, events = tmp_path / "second.py", tmp_path / "first.py", tmp_path / "events.json"
     text = f"import ctypes, os, sys, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+    text += "assert 'debugpy' not in sys.modules\n"
     second.write_text(text + "\n\ndef late():\n    for i in range(200): library.twice(i)\nlate()\n")
     call = f"os.execv(sys.executable, [sys.executable, {str(second)!r}])\n"
     early = "def early():\n    for i in range(100): library.twice(-i)\nearly()\ntime.sleep(0.5)\n"

@@ -47,6 +47,7 @@ class TracedPlace:
     arguments: tuple[Argument, ...] = ()
     returns: int | None = None  # the probe of its timed returns; the counter behind is their time
     exits: list[int] = field(default_factory=list)  # the engine's keys of the probes there
+    in_nanoseconds: bool = False  # its times; else in ticks of the processor's counter
     untimed: tuple[str, ...] = ()  # why some or all calls are not timed
 
     @property
@@ -93,6 +94,8 @@ class Tracing:
     places: list[TracedPlace] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)  # the last one runs now
 
+    others: list[Source] = field(default_factory=list)
+    """Of probes that are not the engine's."""
     records: bool = False
     """Whether hits are taken down; somebody has to read the rings then."""
     times: bool = False  # whether returns are noted too
@@ -105,8 +108,8 @@ class Tracing:
     _counting: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
 
     def sources(self) -> list[Source]:
-        """Where records come from."""
-        return [program.source for program in self.programs]
+        """Where records come from; one that is there stays where it is."""
+        return [*self.others, *(program.source for program in self.programs)]
 
     def arguments(self, memory: TraceMemory, probe: int) -> Sequence[Argument]:
         """Those of a probe."""
@@ -132,6 +135,14 @@ class Tracing:
         self._returning[memory, place.returns] = place
         return place.returns
 
+    def add_python(self, place: TracedPlace, memory: TraceMemory, probe: int, returns: int) -> None:
+        """A place in Python, which is counted there."""
+        place.memory, place.probe = memory, probe
+        place.returns = returns if self.times else None
+        self.places.append(place)
+        self._counting[memory, probe] = place
+        self._returning[memory, returns] = place
+
     def call_of(self, memory: TraceMemory, probe: int) -> int | None:
         """The probe of a function, for that of its returns; None for one that is no such."""
         place = self._returning.get((memory, probe))
@@ -147,8 +158,8 @@ class Tracing:
 
     def close(self) -> None:
         """Give memory back. Nothing is read any more."""
-        for program in self.programs:
-            program.memory.close()
+        for source in self.sources():
+            source.memory.close()
 
     def _kept(self, rows: Sequence[Argument]) -> tuple[Argument, ...]:
         """The record of a return has the time in the place of the last one."""
