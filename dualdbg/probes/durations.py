@@ -42,7 +42,7 @@ def begin(writer: Writer, trace: Trace) -> None:
     writer.marks.add("claimed")
     writer.rr("MOV_R64_RM64", "rax", "r11")
     writer.rr("MOV_R64_RM64", "rdx", "r10")
-    fill(writer, trace)
+    fill(writer, trace, "r10")
     _time(writer)
     writer.store("MOV_RM64_R64", "r11", 8 * DURATION, "rdx")
     writer.store("MOV_RM64_R64", "r11", 8 * NUMBER, "r9")

@@ -7,7 +7,7 @@ record: nothing waits for the reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -32,6 +32,9 @@ PROBES = 1 << 15
 _RINGS = _COUNTERS + 8 * PROBES
 _MOST_RINGS = 16
 _BYTES = 32 << 20  # of all rings
+_MIX = 0x3C6EF373  # odd, and a signed number of 32 bits
+_MARK_BITS = 32
+ADDRESS_BITS = 48  # of the words of a code object and of an instruction: those above are a mark of the code object
 SLOT, SLOTS = 128, 1 << 14
 """Bytes of a place for a call that has not returned, and how many there are (durations.py)."""
 
@@ -78,6 +81,53 @@ class Shared:
 
 
 @dataclass(frozen=True)
+class Identity:
+    """What tells a code object from another one that is later at the same address, or is being made there.
+
+    That is the number that it has from CPython 3.12 on, at ``version``, and what it points to. ``size`` is where str
+    and bytes have their size, ``text`` where the text of a str begins.
+    """
+
+    version: int | None
+    name: int
+    filename: int
+    lines: int
+    first_line: int
+    size: int
+    text: int
+
+    def mark(self, word: Callable[[int], int], code: int) -> int:
+        """32 bits of it, as the machine code below makes them. ``word`` reads memory."""
+        found = word(code + self.version) & (1 << 32) - 1 if self.version is not None else 0
+        for pointer in self.pointers:
+            found = _mixed(found ^ word(code + pointer))
+        for pointer, last in self.contents:
+            content = word(code + pointer)
+            size = word(content + self.size)
+            found = _mixed(_mixed(found ^ size) ^ word((content + size + last) & (1 << 64) - 1))
+        return found >> _MARK_BITS
+
+    @property
+    def pointers(self) -> tuple[int, ...]:
+        """The words of a code object that are part of it."""
+        return self.name, self.filename, self.lines, self.first_line
+
+    @property
+    def contents(self) -> tuple[tuple[int, int], ...]:
+        """A text and bytes that it points to, and where their last word is, less their size."""
+        return (self.filename, self.text - 8), (self.lines, self.size + 8)
+
+
+def _mixed(number: int) -> int:
+    return number * _MIX & (1 << 64) - 1
+
+
+def mark_of(code: int, instruction: int) -> int:
+    """The mark in the words of a record."""
+    return code >> ADDRESS_BITS << 64 - ADDRESS_BITS | instruction >> ADDRESS_BITS
+
+
+@dataclass(frozen=True)
 class PythonPlaces:
     """Where an interpreter keeps what a thread runs, in bytes.
 
@@ -94,6 +144,7 @@ class PythonPlaces:
     owner: int | None
     previous: int
     has_small_instruction: bool  # 32 bits
+    identity: Identity
 
 
 @dataclass(frozen=True)
@@ -131,9 +182,9 @@ def count(writer: Writer, trace: Trace) -> None:
 
 
 def record(writer: Writer, trace: Trace) -> None:
-    """Take the hit down, where there is room: rax, rcx, rdx, r8 and r9 are saved by now; r10 too if it times calls."""
+    """Take the hit down, where there is room: rax, rcx, rdx, r8, r9 and r11 are saved by now; r10 too if it times."""
     with reserved(writer, trace, "r10" if trace.times else None):
-        fill(writer, trace)
+        fill(writer, trace, "r11")
 
 
 @contextmanager
@@ -203,8 +254,10 @@ def thread_of(writer: Writer, trace: Trace, to: str) -> None:
     writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register(to), place))
 
 
-def fill(writer: Writer, trace: Trace) -> None:
-    """Write what is known of the hit to where rax points, but for the number; rdx is the time."""
+def fill(writer: Writer, trace: Trace, scratch: str) -> None:
+    """Write what is known of the hit to where rax points, but for the number; rdx is the time. It changes rcx, rdx and
+    the register ``scratch``.
+    """
     writer.store("MOV_RM64_R64", "rax", 8 * TIME, "rdx")
     thread_of(writer, trace, "ecx")
     writer.store("MOV_RM32_R32", "rax", 8 * THREAD, "ecx")
@@ -217,10 +270,10 @@ def fill(writer: Writer, trace: Trace) -> None:
     writer.store("MOV_RM64_R64", "rax", 8 * CALLER, "rcx")
     for index, name in enumerate(REGISTERS):
         writer.store("MOV_RM64_R64", "rax", 8 * (ARGUMENTS + index), writer.original(name, "rcx"))
-    _python(writer, trace)
+    _python(writer, trace, scratch)
 
 
-def _python(writer: Writer, trace: Trace) -> None:
+def _python(writer: Writer, trace: Trace, scratch: str) -> None:
     """The code object and the instruction that the thread is at; 0 where that is not known.
 
     Only what is the thread's own is followed. Nobody else frees it before the interpreter ends.
@@ -230,7 +283,7 @@ def _python(writer: Writer, trace: Trace) -> None:
     if places is None:
         _both(writer, "rdx", "rdx")
         return
-    unknown = writer.new_label()
+    unknown, known = writer.new_label(), writer.new_label()
     writer.number("rcx", places.finalizing)
     writer.add(
         iced.Instruction.create_mem_i32(
@@ -260,12 +313,45 @@ def _python(writer: Writer, trace: Trace) -> None:
         _follow(writer, "rcx", places.previous, unknown)
         writer.here(is_python)
     writer.load("MOV_R64_RM64", "rdx", "rcx", places.code)
+    writer.ri("AND_RM64_IMM8", "rdx", -8)  # 3.14 keeps marks in the low bits of references
     small = places.has_small_instruction
     writer.load(
         "MOV_R32_RM32" if small else "MOV_R64_RM64", "ecx" if small else "rcx", "rcx", places.instruction
     )
-    writer.here(unknown)
     _both(writer, "rdx", "rcx")
+    _mark(writer, places.identity, scratch)
+    writer.branch("JMP_REL32_64", known)
+    writer.here(unknown)
+    writer.number("rdx", 0)
+    _both(writer, "rdx", "rdx")
+    writer.here(known)
+
+
+def _mark(writer: Writer, identity: Identity, scratch: str) -> None:
+    """Put the mark of the code object in rdx above its address, and above the instruction."""
+    if identity.version is not None:
+        writer.load("MOV_R32_RM32", "ecx", "rdx", identity.version)
+    else:
+        writer.number("rcx", 0)
+    for pointer in identity.pointers:
+        writer.load("XOR_R64_RM64", "rcx", "rdx", pointer)
+        _mix(writer)
+    for pointer, last in identity.contents:
+        writer.load("MOV_R64_RM64", scratch, "rdx", pointer)
+        writer.load("XOR_R64_RM64", "rcx", scratch, identity.size)
+        _mix(writer)
+        writer.load("ADD_R64_RM64", scratch, scratch, identity.size)
+        writer.load("XOR_R64_RM64", "rcx", scratch, last)
+        _mix(writer)
+    writer.ri("SHR_RM64_IMM8", "rcx", _MARK_BITS)
+    writer.store("MOV_RM16_R16", "rax", 8 * INSTRUCTION + ADDRESS_BITS // 8, "cx")
+    writer.ri("SHR_RM64_IMM8", "rcx", 64 - ADDRESS_BITS)
+    writer.store("MOV_RM16_R16", "rax", 8 * CODE + ADDRESS_BITS // 8, "cx")
+
+
+def _mix(writer: Writer) -> None:
+    rcx = register("rcx")
+    writer.add(iced.Instruction.create_reg_reg_i32(iced.Code.IMUL_R64_RM64_IMM32, rcx, rcx, _MIX))
 
 
 def calls(trace: Trace) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from ...symbols.address_space import AddressSpace
 from ...symbols.torch.signatures import Signature
 from ...trace.collector import Argument, Source
 from ...trace.memory import TraceMemory
-from ...trace.python_lines import PythonLines
+from ...trace.python_lines import PythonLines, identity_of
 from ..engines import NativeEngine
 
 _CALLED = ("memfd_create", "mmap", "close")  # of the C library
@@ -301,6 +301,7 @@ class Tracing:
             owner=layout.frame_owner,
             previous=layout.frame_previous,
             has_small_instruction=layout.has_frame_objects,
+            identity=identity_of(layout),
         )
 
 

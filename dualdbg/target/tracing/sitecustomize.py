@@ -211,7 +211,8 @@ class Monitor(Tracer):
             if local:
                 self._monitoring.set_local_events(self._tool, code, local)
         if numbers is None:
-            return self._disable
+            # 3.13 tells no line of a function any more that begins where this is switched off.
+            return None if local & self._events.LINE else self._disable
         self.recorder.call(self._frame(1), numbers)
         return None
 
