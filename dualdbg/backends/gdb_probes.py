@@ -23,7 +23,8 @@ class ProbeCode:
 
     ``address``: that of the breakpoint; ``counter``: where it counts; ``limit``: the hit from which on it stops, 0
     where it does not count. ``signal`` is the name of the signal by which it says that it was hit; empty where it
-    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it.
+    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it; ``calls``: where
+    those are that have not returned, and how many bytes. ``is_exit``: it goes with the one at the function's entry.
     """
 
     address: int
@@ -41,6 +42,8 @@ class ProbeCode:
     signal: str
     traces: bool = False
     ring: Sequence[int] = ()
+    calls: Sequence[int] = (0, 0)
+    is_exit: bool = False
 
 
 class GdbProbes(GdbHelpers):
@@ -49,12 +52,14 @@ class GdbProbes(GdbHelpers):
     def __init__(self, process: GdbProcess) -> None:
         super().__init__(process)
         self._probe_signal: str | None = None
-        self._probes: dict[int, ProbeCode] = {}  # by the number of gdb's breakpoint, or of a trace
-        self._unwritten: dict[int, ProbeCode] = {}  # of those that trace: they are written together
+        # By the number of gdb's breakpoint, or of a trace; less than 0 for those at exits, as in probe_state.py.
+        self._probes: dict[int, ProbeCode] = {}
+        # Of those that trace, with the number that each goes with: they are written together.
+        self._unwritten: dict[int, tuple[int, ProbeCode]] = {}
         self._off: set[int] = set()  # of those that trace
         self._traces = _TRACES
         self.probes_left_out: Mapping[int, str] = {}
-        """Why probes were not in force when the target was last let run, by their numbers."""
+        """Why probes were not in force when the target was last let run, by the same keys."""
         self.probes_ever_left_out: Mapping[int, str] = {}
         """The same for all times at which it was let run."""
 
@@ -83,30 +88,33 @@ class GdbProbes(GdbHelpers):
 
         One that traces is written then.
         """
+        key = -probe.thunk if probe.is_exit else number
         if probe.traces:
-            self._unwritten[number] = probe
+            self._unwritten[key] = number, probe
         else:
             await self._helper(shapes.nothing, "insert-probe", number, probe.address, _parts(probe))
-        self._probes[number] = probe
+        self._probes[key] = probe
         self._probe_signal = probe.signal or self._probe_signal
 
     def forget_trace(self, number: int) -> bool:
         """A probe that traces is not in force any more from the next run on. Returns whether gdb has no breakpoint for
         it; else the probe goes with that.
         """
-        is_written = self._unwritten.pop(number, None) is None
-        if number > _TRACES and is_written:
+        waiting = [key for key, (owner, _) in self._unwritten.items() if owner == number]
+        for key in waiting:
+            del self._unwritten[key]
+        if number > _TRACES and not waiting:
             self._tell("remove-trace", number)
         return number > _TRACES
 
     async def _write_traces(self) -> dict[int, str]:
-        """Write those that wait for it. Returns why some could not be written."""
+        """Write those that wait for it. Returns why some could not be written, by their keys."""
         failed: dict[int, str] = {}
-        waiting, self._unwritten = list(self._unwritten.items()), {}
+        waiting, self._unwritten = list(self._unwritten.values()), {}
         for at in range(0, len(waiting), _AT_ONCE):
             rows = [[number, one.address, _parts(one)] for number, one in waiting[at : at + _AT_ONCE]]
             found = await self._helper(dict, "insert-probes", rows)
-            failed.update((int(number), str(why)) for number, why in found.items())
+            failed.update((int(key), str(why)) for key, why in found.items())
         return failed
 
     def switch_probe(self, number: int, on: bool) -> None:
@@ -217,4 +225,6 @@ def _parts(probe: ProbeCode) -> dict[str, Any]:
         "signal": probe.signal,
         "traces": probe.traces,
         "ring": list(probe.ring),
+        "calls": list(probe.calls),
+        "call": probe.is_exit,
     }

@@ -8,16 +8,19 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from ..console import trace_report
+from ..console import live_table, trace_report
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
+from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
 from ..session.configured import session_options
@@ -25,7 +28,9 @@ from ..session.options import Options
 from ..session.session import Session
 from ..session.start import launch
 from ..session.traced import Trace, alone, name_of, spawn_alone, traced_specs
+from ..session.traced_python import split_python
 from ..symbols.cache import cache_directory
+from ..symbols.names.cxx_names import parse
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
@@ -33,13 +38,17 @@ from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of
 from ..trace import chrome_events
 from ..trace.clock import Clock
+from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.summary import Summary, folded
 from . import main as entry
 from .commands.trace import TraceOptions
 from .front_end import TROUBLE_STATUS, exit_status
+from .status_area import StatusArea
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128
+_LIVE = 0.5  # seconds between two tables while the program runs
+_MOST_LIVE = 20  # functions of it
 _MOST_EVENTS = 1_000_000  # of --perfetto: some 200 MB
 
 
@@ -79,10 +88,13 @@ class _Tracer:
         self._show = show
         self._events: asyncio.Queue[Event]
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-        self._clock = _clock() if options.perfetto is not None else None
+        self._clock = _clock() if options.perfetto is not None or options.times else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile(buffering=0) if options.perfetto is not None else None  # noqa: SIM115
-        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS)
+        clock = self._clock if options.times else None
+        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS, clock)
+        self._python_probes: list[PythonProbe] = []
+        self._python_memory: PythonMemory | None = None
         self.summary = Summary((), 0.0)
         self.failure: UsageError | None = None  # of a file that was asked for; the rest is shown before
 
@@ -117,9 +129,10 @@ class _Tracer:
         if not self._received.done():
             self._received.set_result(signal.Signals(number))
 
-    def _session_options(self, operators: OperatorTable | None) -> Options:
+    def _session_options(self, operators: OperatorTable | None, what: Launch | None) -> Options:
         is_operator = operators.is_operator if operators is not None else None
-        specs = traced_specs(self._options.specs, is_operator)
+        native, self._python_probes = split_python(self._options.specs, is_operator, what)
+        specs = traced_specs(native, is_operator)
         return replace(session_options(self._options.config, self._options.asked), breakpoints=specs)
 
     async def _attach(self, pid: int) -> Session:
@@ -131,7 +144,7 @@ class _Tracer:
             lowering = lowering_for([pid], f"gdb has attached to process {pid}", entry.tell)
         return await attach(
             pid,
-            self._session_options(operators),
+            self._session_options(operators, None),
             operators,
             entry.STARTED,
             self._subscribe,
@@ -142,7 +155,9 @@ class _Tracer:
     async def _launch(self, pipes: OutputPipes | None, terminal: Terminal | None) -> Session:
         facts = self._interpreter()
         operators = OperatorTable.load(Path(facts.torch)) if facts is not None and facts.torch else None
-        chosen = replace(self._session_options(operators), terminal=terminal)
+        what = self._what(pipes)
+        chosen = replace(self._session_options(operators, what), terminal=terminal)
+        what = self._with_python_probes(what)
         leader = 0
 
         def subscribed(session: Session) -> None:
@@ -154,7 +169,7 @@ class _Tracer:
             self._subscribe(session)
 
         session = await launch(
-            self._what(pipes), chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone
+            what, chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone
         )
         if pipes is not None:
             pipes.close_write_ends()
@@ -164,6 +179,8 @@ class _Tracer:
         session.interrupt_pauses = False  # Ctrl-C is the program's
         self._events = session.subscribe()
         self._trace.begin(session, is_ours=self._options.pid is None)
+        if self._python_memory is not None:
+            self._trace.add_python(self._python_probes, self._python_memory)
 
     def _interpreter(self) -> interpreter.Interpreter | None:
         options = self._options
@@ -178,23 +195,41 @@ class _Tracer:
             )
         return facts
 
+    def _with_python_probes(self, what: Launch) -> Launch:
+        """The program without anything of ours, but for what counts in its interpreter, where that is wanted."""
+        if not self._python_probes:
+            return alone(what)
+        try:
+            memory = PythonMemory(not self._options.counts)
+        except OSError as error:
+            raise UsageError(
+                f"trace: there is no room for the memory of a trace: {error.strerror}", "free some memory (df /dev/shm)"
+            ) from error
+        try:
+            memory.add(self._python_probes)
+        except ValueError as error:
+            raise UsageError(f"trace: {error}", "trace fewer functions") from error
+        self._python_memory = memory
+        inherited = what.env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+        words = what.what() if what.native is None else None
+        added = memory.environment(self._python_probes, words, self._options.times, inherited)
+        return replace(alone(what), env={**what.env, **added})
+
     def _what(self, pipes: OutputPipes | None) -> Launch:
-        """The program as a native one: nothing of ours runs in its interpreter."""
+        """The program as the user would start it."""
         options, program = self._options, self._options.program
         streams = pipes.write_ends if pipes is not None else {}
-        return alone(
-            Launch(
-                python=options.python,
-                script=None if options.native else program.script,
-                module=program.module,
-                code=program.code,
-                native=program.script if options.native else None,
-                args=program.args,
-                cwd=options.cwd,
-                env=dict(options.env),
-                stdout=streams.get("stdout", "inherit"),
-                stderr=streams.get("stderr", "inherit"),
-            )
+        return Launch(
+            python=options.python,
+            script=None if options.native else program.script,
+            module=program.module,
+            code=program.code,
+            native=program.script if options.native else None,
+            args=program.args,
+            cwd=options.cwd,
+            env=dict(options.env),
+            stdout=streams.get("stdout", "inherit"),
+            stderr=streams.get("stderr", "inherit"),
         )
 
     # -- the program runs ---------------------------------------------------------------------------
@@ -202,6 +237,8 @@ class _Tracer:
     async def to_the_end(self, session: Session) -> int:
         """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
         driving = asyncio.ensure_future(self._drive(session))
+        over = asyncio.Event()
+        live = asyncio.ensure_future(self._show_live(over))
         waits: set[asyncio.Future[Any]] = {
             asyncio.ensure_future(session.ended.wait()),
             driving,
@@ -213,6 +250,8 @@ class _Tracer:
             if driving.done():
                 driving.result()
         finally:
+            over.set()
+            await live
             await session.close()
             try:
                 self.summary = await self._trace.end()
@@ -237,6 +276,28 @@ class _Tracer:
         if self._options.pid is not None or session.exit is None:
             return 0
         return exit_status(session.exit.code, session.exit.signal)
+
+    async def _show_live(self, over: asyncio.Event) -> None:
+        """A table of what was counted so far, at the end of the terminal, until it is over."""
+        if not self._options.live or not (sys.stdout.isatty() and sys.stderr.isatty()):
+            return
+        area = StatusArea(sys.stderr.fileno())
+        before: dict[str, int] = {}
+        shown = time.monotonic()
+        try:
+            while not over.is_set():
+                with suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(over.wait(), _LIVE)
+                    break
+                seconds = time.monotonic() - shown
+                shown += seconds
+                found = await in_thread(self._trace.so_far, _MOST_LIVE)
+                rows = [live_table.LiveRow(parse(name).short, *rest) for name, *rest in found]
+                area.show(partial(live_table.lines, rows, before, seconds))
+                before = {row.function: row.hits for row in rows}
+            area.close()
+        except OSError:  # the terminal is gone, and what is to be said of that is said where the result is written
+            return
 
     async def _drive(self, session: Session) -> None:
         """Tell what the user should know, and let the program go on at every stop."""
@@ -263,25 +324,28 @@ class _Tracer:
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
         tracing = self._trace.tracing
-        memories = [source.memory for source in tracing.sources()]
+        sources, clock = tracing.sources(), self._clock
+        memories = [source.memory for source in sources]
         described = {
-            (memories.index(place.memory), place.probe): (name_of(place), place.arguments)
+            (memories.index(place.memory), probe): (name_of(place), place.arguments, probe == place.returns)
             for place in tracing.places
             if place.memory is not None
+            for probe in (place.probe, place.returns)
+            if probe is not None
         }
-        speed = self._clock.ticks_a_second()
+        speed = clock.ticks_a_second()
         with _opened(options.perfetto, "--perfetto") as file:
             chrome_events.write(
                 self._spool,
                 file,
                 session.pid,
-                self._clock.began,
-                speed,
+                lambda source: (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed),
                 lambda *which: described.get(which),
                 self._trace.collector.lines,
             )
         kept = self._trace.collector.spooled
-        left = sum(row.records or 0 for row in self.summary.rows) - kept
+        returns = sum(times.count for row in self.summary.rows for times in row.caller_times.values())
+        left = sum(row.records or 0 for row in self.summary.rows) + returns - kept
         if left > 0:
             entry.tell(
                 f"{options.perfetto} has the first {kept:,} records; {left:,} more are left out",
@@ -294,7 +358,7 @@ def _clock() -> Clock:
         return Clock()
     except OSError as error:
         text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
-        raise UsageError(text, "leave --perfetto away") from error
+        raise UsageError(text, "leave --perfetto and --time away") from error
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..terminal_text import visible
-from ..trace.collector import Numbers
+from ..trace.collector import Numbers, Times
 from ..trace.summary import Caller, Row, Summary
 from .names import short_path
 from .style import Style
@@ -13,6 +13,8 @@ from .style import Style
 _LINES = 40  # of a table
 _IDLE = 8
 _CALLERS = 10  # of each function
+_TIMES = ("time", "mean", "longest")
+_LEFT = "they were left by an exception or a jump, or had not returned yet"
 
 
 def text(summary: Summary, style: Style) -> str:
@@ -23,7 +25,8 @@ def text(summary: Summary, style: Style) -> str:
     what = f"{len(counted)} function{'s' if len(counted) != 1 else ''}"
     lines = [style.paint("stop", f"{total:,} hits of {what} in {summary.seconds:.1f} s")]
     if called:
-        lines += ["", f"{'hits':>14} {'a second':>12}  function"]
+        heads = "".join(f" {head:>9}" for head in _TIMES) if called[0].times is not None else ""
+        lines += ["", f"{'hits':>14} {'a second':>12}{heads}  function"]
     for row in called[:_LINES]:
         lines += [_counted(row, summary), *_details(row)]
     if len(called) > _LINES:
@@ -41,16 +44,47 @@ def text(summary: Summary, style: Style) -> str:
     if len(refused) > _LINES:
         lines.append(f"  {len(refused) - _LINES} more functions: --json has all")
     lines += [f"  {visible(spec)}: nothing of that name was loaded" for spec in summary.missing]
+    lines += _untimed(called, summary, style)
     if summary.dropped:
         full = f"{summary.dropped:,} hits were counted and not taken down: the rings were full"
         lines += ["", style.paint("warning", full), "  callers and values are those of the others"]
     return "".join(f"{line}\n" for line in lines)
 
 
+def _untimed(rows: list[Row], summary: Summary, style: Style) -> list[str]:
+    """Which calls have no time, and why."""
+    found = [row for row in rows if row.times is not None and row.times.count < (row.hits or 0)]
+    lines = ["", style.paint("warning", "Not timed")] if found else []
+    for row in found[:_LINES]:
+        assert row.times is not None
+        whys = [visible(why) for why in row.untimed] or [_LEFT]
+        count = f"{(row.hits or 0) - row.times.count:,} of {row.hits or 0:,} calls"
+        lines.append(f"  {_name(row, summary)}: {count}: {'; '.join(whys)}")
+    if len(found) > _LINES:
+        lines.append(f"  {len(found) - _LINES} more functions: --json has all")
+    return lines
+
+
+def duration(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size:
+            number = seconds / size
+            return f"{number:.{max(0, 2 - len(str(int(number))) + 1)}f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def _times(times: Times | None) -> str:
+    if times is None:
+        return ""
+    told = (times.total, times.total / times.count, times.most) if times.count else ()
+    return "".join(f" {duration(one) if one else '':>9}" for one in told or ("",) * 3)
+
+
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
     not_always = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}  {_name(row, summary)}{not_always}"
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{not_always}"
 
 
 def _details(row: Row) -> list[str]:
@@ -61,16 +95,17 @@ def _details(row: Row) -> list[str]:
             mean = numbers.total / numbers.count
             values = f"{numbers.least:,} to {numbers.most:,}, mean {mean:,.1f}, sum {numbers.total:,}"
             told.append(f"{visible(name)}: {values}")
-    lines = [f"{'':>29}{one}" for one in told]
+    is_timed = row.times is not None
+    indent = 29 + 10 * len(_TIMES) * is_timed
+    lines = [f"{'':>{indent}}{one}" for one in told]
     callers = row.lines()
-    for caller, count in callers[:_CALLERS]:
-        lines.append(
-            f"{count:>14,} {count / (row.records or 1):>12.1%}    {visible(short_path(caller.text))}"
-        )
+    for caller, count, times in callers[:_CALLERS]:
+        share = f"{count:>14,} {count / (row.records or 1):>12.1%}{_times(times if is_timed else None)}"
+        lines.append(f"{share}    {visible(short_path(caller.text))}")
     if len(callers) > _CALLERS:
-        rest = sum(count for _, count in callers[_CALLERS:])
+        rest = sum(count for _, count, _ in callers[_CALLERS:])
         more = f"{len(callers) - _CALLERS} more places: --folded FILE has all"
-        lines.append(f"{rest:>14,} {rest / (row.records or 1):>12.1%}    {more}")
+        lines.append(f"{rest:>14,} {rest / (row.records or 1):>12.1%}{'':{indent - 29}}    {more}")
     return lines
 
 
@@ -95,11 +130,26 @@ def _row(row: Row) -> dict[str, Any]:
         "hits": row.hits,
         "why": row.why,
     }
+    if row.times is not None:
+        told["timed"] = row.times.count
+        told["time"] = round(row.times.total, 9)
+        told["untimed"] = list(row.untimed)
     if row.records is not None:
+        if row.times is not None:
+            told["longest"] = round(row.times.most, 9)
         told["recorded"] = row.records
-        told["callers"] = [_caller(caller, count) for caller, count in row.callers.most_common()]
+        told["callers"] = [
+            {**_caller(caller, count), **_timed(row, caller)} for caller, count in row.callers.most_common()
+        ]
         told["numbers"] = {name: _numbers(numbers) for name, numbers in row.numbers.items() if numbers.count}
     return told
+
+
+def _timed(row: Row, caller: Caller) -> dict[str, Any]:
+    if row.times is None:
+        return {}
+    times = row.caller_times.get(caller, Times())
+    return {"timed": times.count, "time": round(times.total, 9), "longest": round(times.most, 9)}
 
 
 def _caller(caller: Caller, count: int) -> dict[str, Any]:

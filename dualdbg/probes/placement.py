@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -63,24 +63,31 @@ class Function:
 class Placement:
     """``site`` is where the jump is written, ``moved`` the instructions that it takes the place of.
 
-    ``frame``: how far rbp is above rsp at the site, where that is certain.
+    ``frame``: how far rbp is above rsp at the site, where that is certain. ``is_exit``: the last of the instructions
+    leaves the function; ``original`` may have padding behind it then.
     """
 
     site: int
     moved: tuple[Any, ...]
     original: bytes
     frame: int | None
+    is_exit: bool = False
 
     @property
     def end(self) -> int:
         """Where the program goes on after the moved instructions."""
         return self.site + len(self.original)
 
+    @property
+    def head(self) -> int:
+        """The instruction before which the probe does its work."""
+        return int(self.moved[-1].ip) if self.is_exit else self.site
+
 
 def ways_out(function: Function) -> set[int]:
     """Where its direct jumps lead that leave it."""
     targets = {
-        _target(one) for one in iced.Decoder(64, function.code, ip=function.start) if not one.is_call_near
+        target_of(one) for one in iced.Decoder(64, function.code, ip=function.start) if not one.is_call_near
     }
     return {
         target for target in targets if target is not None and not function.start <= target < function.end
@@ -112,14 +119,13 @@ def place(address: int, function: Function) -> Placement:
             break
         if moved and moved[-1].flow_control == iced.FlowControl.UNCONDITIONAL_BRANCH:
             break  # what is behind it is come to from elsewhere
-        _check_movable(one)
+        check_movable(one)
         moved.append(one)
         size += one.len
     if size < JUMP:
         raise CannotPlace("the function is shorter than the jump")
     site = moved[0].ip
-    if site // _PAGE != (site + size - 1) // _PAGE:
-        raise CannotPlace("its first bytes lie in two pages: they cannot be written at once")
+    check_page(site, size)
     # Who comes to the site itself, and not by the landing pad before it, is no hit of a breakpoint there.
     forbidden = range(site + (site == address), site + size)
     _check_ways_in(body, function, forbidden, {one.ip for one in moved[1:]})
@@ -127,7 +133,14 @@ def place(address: int, function: Function) -> Placement:
     return Placement(site, tuple(moved), function.code[offset : offset + size], _frame(body[:index]))
 
 
-def _check_movable(one: Any) -> None:
+def check_page(site: int, size: int) -> None:
+    """Raises CannotPlace where the bytes cannot be written at once."""
+    if site // _PAGE != (site + size - 1) // _PAGE:
+        raise CannotPlace("its first bytes lie in two pages: they cannot be written at once")
+
+
+def check_movable(one: Any) -> None:
+    """Raises CannotPlace where an instruction does not do the same elsewhere."""
     flow = iced.FlowControl
     if one.flow_control == flow.RETURN:
         raise CannotPlace("it may return before the jump ends: it is shorter than the jump")
@@ -145,16 +158,16 @@ def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner:
     ]
     for part in parts:
         for one in part:
-            if _target(one) in forbidden:
+            if target_of(one) in forbidden:
                 raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
-            if inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _is_through_got(one):
+            if inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not is_through_got(one):
                 raise CannotPlace("a jump through a table may lead into its first bytes")
     if any(pad in forbidden for pad in function.pads):
         raise CannotPlace("exceptions land in its first bytes")
     _check_around(function, forbidden)
 
 
-def _target(one: Any) -> int | None:
+def target_of(one: Any) -> int | None:
     """Where a direct jump or call leads; None for another instruction."""
     direct = one.is_jcc_short_or_near or one.is_jmp_short_or_near or one.is_call_near
     if direct or one.is_loop or one.is_loopcc or one.is_jcx_short:
@@ -197,12 +210,36 @@ def _check_piece(start: int, code: bytes, function: Function, forbidden: range, 
     for at, leads in branches:
         if leads in forbidden and not function.start <= at < function.end:
             raise CannotPlace(f"a branch at {at:#x} leads into its first bytes")
-    for pattern, size in () if is_known and is_understood else _BRANCHES:
+    for at, leads in () if is_known and is_understood else _perhaps(start, code):
+        if leads in forbidden and not function.start <= at < function.end:
+            raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
+
+
+def _perhaps(start: int, code: bytes) -> Iterator[tuple[int, int]]:
+    """What may be a branch, whichever byte it begins at, with where it leads."""
+    for pattern, size in _BRANCHES:
         for match in pattern.finditer(code):
             at = start + match.start()
-            leads = at + size + int.from_bytes(match[1], "little", signed=True)
-            if leads in forbidden and not function.start <= at < function.end:
-                raise CannotPlace(f"what may be a branch at {at:#x} leads into its first bytes")
+            yield at, at + size + int.from_bytes(match[1], "little", signed=True)
+
+
+def all_targets(function: Function) -> set[int]:
+    """Where direct branches lead, or what may be some, of a function and of its neighbours."""
+    found = {
+        leads
+        for start, code in ((function.start, function.code), *function.others)
+        for _, leads in _branches(start, code)[1]
+    }
+    start, code = function.around
+    unknown = start
+    for first, end in (*function.functions, (start + len(code), start + len(code))):
+        gap, known = code[unknown - start : first - start], code[first - start : end - start]
+        is_understood, branches = _branches(first, known)
+        pieces = [branches, _branches(unknown, gap)[1], _perhaps(unknown, gap)]
+        pieces += [] if is_understood else [_perhaps(first, known)]
+        found.update(leads for piece in pieces for _, leads in piece)
+        unknown = max(unknown, end)
+    return found
 
 
 @lru_cache(maxsize=1 << 14)  # neighbours have the same neighbours
@@ -212,13 +249,13 @@ def _branches(start: int, code: bytes) -> tuple[bool, tuple[tuple[int, int], ...
     found = []
     for one in iced.Decoder(64, code, ip=start):
         is_understood = is_understood and one.code != iced.Code.INVALID
-        leads = _target(one)
+        leads = target_of(one)
         if leads is not None:
             found.append((one.ip, leads))
     return is_understood, tuple(found)
 
 
-def _is_through_got(one: Any) -> bool:
+def is_through_got(one: Any) -> bool:
     """Whether it jumps to what one fixed place in memory says, as a call of another library at the end does."""
     return bool(one.op0_kind == iced.OpKind.MEMORY and one.memory_base == iced.Register.RIP)
 

@@ -7,6 +7,8 @@ record: nothing waits for the reader.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .machine import RED_ZONE, Writer, register
@@ -30,6 +32,11 @@ PROBES = 1 << 15
 _RINGS = _COUNTERS + 8 * PROBES
 _MOST_RINGS = 16
 _BYTES = 32 << 20  # of all rings
+_MIX = 0x3C6EF373  # odd, and a signed number of 32 bits
+_MARK_BITS = 32
+ADDRESS_BITS = 48  # of the words of a code object and of an instruction: those above are a mark of the code object
+SLOT, SLOTS = 128, 1 << 14
+"""Bytes of a place for a call that has not returned, and how many there are (durations.py)."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +49,22 @@ class Shared:
 
     rings: int = 0
     capacity: int = 0
+    times: bool = False  # with places for calls
 
     @classmethod
-    def for_records(cls, processors: int) -> Shared:
+    def for_records(cls, processors: int, times: bool = False) -> Shared:
         """With rings for so many processors."""
         rings = 1 << (min(max(processors, 1), _MOST_RINGS) - 1).bit_length()
-        return cls(rings, 1 << (_BYTES // RECORD // rings).bit_length() - 1)
+        return cls(rings, 1 << (_BYTES // RECORD // rings).bit_length() - 1, times)
 
     @property
     def size(self) -> int:
         """Of all of it, whole pages."""
+        return self.calls + self.times * SLOT * SLOTS
+
+    @property
+    def calls(self) -> int:
+        """The places for calls, at the beginning of a page."""
         return -(-(_RINGS + self.rings * self.capacity * RECORD) // 4096) * 4096
 
     def counter(self, probe: int) -> int:
@@ -65,6 +78,53 @@ class Shared:
     def records(self, ring: int) -> int:
         """The first record of a ring."""
         return _RINGS + ring * self.capacity * RECORD
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What tells a code object from another one that is later at the same address, or is being made there.
+
+    That is the number that it has from CPython 3.12 on, at ``version``, and what it points to. ``size`` is where str
+    and bytes have their size, ``text`` where the text of a str begins.
+    """
+
+    version: int | None
+    name: int
+    filename: int
+    lines: int
+    first_line: int
+    size: int
+    text: int
+
+    def mark(self, word: Callable[[int], int], code: int) -> int:
+        """32 bits of it, as the machine code below makes them. ``word`` reads memory."""
+        found = word(code + self.version) & (1 << 32) - 1 if self.version is not None else 0
+        for pointer in self.pointers:
+            found = _mixed(found ^ word(code + pointer))
+        for pointer, last in self.contents:
+            content = word(code + pointer)
+            size = word(content + self.size)
+            found = _mixed(_mixed(found ^ size) ^ word((content + size + last) & (1 << 64) - 1))
+        return found >> _MARK_BITS
+
+    @property
+    def pointers(self) -> tuple[int, ...]:
+        """The words of a code object that are part of it."""
+        return self.name, self.filename, self.lines, self.first_line
+
+    @property
+    def contents(self) -> tuple[tuple[int, int], ...]:
+        """A text and bytes that it points to, and where their last word is, less their size."""
+        return (self.filename, self.text - 8), (self.lines, self.size + 8)
+
+
+def _mixed(number: int) -> int:
+    return number * _MIX & (1 << 64) - 1
+
+
+def mark_of(code: int, instruction: int) -> int:
+    """The mark in the words of a record."""
+    return code >> ADDRESS_BITS << 64 - ADDRESS_BITS | instruction >> ADDRESS_BITS
 
 
 @dataclass(frozen=True)
@@ -84,12 +144,13 @@ class PythonPlaces:
     owner: int | None
     previous: int
     has_small_instruction: bool  # 32 bits
+    identity: Identity
 
 
 @dataclass(frozen=True)
 class Trace:
     """What a probe does that never stops: it counts; with a ``tid`` (where the thread id is, from the thread pointer)
-    it takes each hit down.
+    and rings it takes each hit down. ``times``: its returns are to know the call.
 
     ``memory`` is where the target has the shared memory. ``is_entry``: the stack is that of a function's first
     instruction. ``python``: where the Python frame is read; None where that is not known.
@@ -101,6 +162,12 @@ class Trace:
     tid: int | None = None
     is_entry: bool = True
     python: PythonPlaces | None = None
+    times: bool = False
+
+    @property
+    def takes_down(self) -> bool:
+        """Whether there is a record of each hit."""
+        return self.tid is not None and self.shared.rings > 0
 
 
 def count(writer: Writer, trace: Trace) -> None:
@@ -115,13 +182,23 @@ def count(writer: Writer, trace: Trace) -> None:
 
 
 def record(writer: Writer, trace: Trace) -> None:
-    """Take the hit down, where there is room: rax, rcx, rdx, r8 and r9 are saved by now."""
-    assert trace.tid is not None
+    """Take the hit down, where there is room: rax, rcx, rdx, r8, r9 and r11 are saved by now; r10 too if it times."""
+    with reserved(writer, trace, "r10" if trace.times else None):
+        fill(writer, trace, "r11")
+
+
+@contextmanager
+def reserved(writer: Writer, trace: Trace, time: str | None = None) -> Iterator[None]:
+    """Within, rax is a record that is reserved, rdx the time, and so is the register ``time``; r8 and r9 are to stay
+    as they are. It is not done where there is no room.
+    """
     shared = trace.shared
     done, again = writer.new_label(), writer.new_label()
     writer.add(iced.Instruction.create(iced.Code.RDTSCP))  # the time, and in ecx the processor
     writer.ri("SHL_RM64_IMM8", "rdx", 32)
     writer.rr("OR_R64_RM64", "rdx", "rax")
+    if time is not None:
+        writer.rr("MOV_R64_RM64", time, "rdx")
     writer.ri("AND_RM32_IMM8", "ecx", shared.rings - 1)
     writer.ri("SHL_RM64_IMM8", "rcx", _CONTROL.bit_length() - 1)
     writer.number("r8", trace.memory + shared.control(0))
@@ -144,14 +221,15 @@ def record(writer: Writer, trace: Trace) -> None:
     writer.branch("JNE_REL32_64", again)
     writer.marks.remove("reserving")
     writer.marks.add("reserved")
-    _fill(writer, trace)
+    _address(writer, trace)
+    yield
     writer.store("MOV_RM64_R64", "rax", 8 * NUMBER, "r9")
     writer.marks.remove("reserved")
     writer.here(done)
 
 
-def _fill(writer: Writer, trace: Trace) -> None:
-    """r8 is the control block, r9 the number of the record, rdx the time; r8 and r9 stay as they are."""
+def _address(writer: Writer, trace: Trace) -> None:
+    """r8 is the control block, r9 the number of the record; its address is put into rax."""
     shared = trace.shared
     writer.load("LEA_R64_M", "rax", "r9", -1)
     writer.ri("AND_RM64_IMM32", "rax", shared.capacity - 1)
@@ -168,9 +246,20 @@ def _fill(writer: Writer, trace: Trace) -> None:
     )
     writer.number("rcx", trace.memory + shared.records(0))
     writer.rr("ADD_R64_RM64", "rax", "rcx")
+
+
+def thread_of(writer: Writer, trace: Trace, to: str) -> None:
+    """The id of the thread, in a register of 32 bits."""
+    place = iced.MemoryOperand(displ=trace.tid, displ_size=4, seg=iced.Register.FS)
+    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register(to), place))
+
+
+def fill(writer: Writer, trace: Trace, scratch: str) -> None:
+    """Write what is known of the hit to where rax points, but for the number; rdx is the time. It changes rcx, rdx and
+    the register ``scratch``.
+    """
     writer.store("MOV_RM64_R64", "rax", 8 * TIME, "rdx")
-    tid = iced.MemoryOperand(displ=trace.tid, displ_size=4, seg=iced.Register.FS)
-    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R32_RM32, register("ecx"), tid))
+    thread_of(writer, trace, "ecx")
     writer.store("MOV_RM32_R32", "rax", 8 * THREAD, "ecx")
     writer.number("rcx", trace.probe)
     writer.store("MOV_RM32_R32", "rax", 8 * THREAD + 4, "ecx")
@@ -181,10 +270,10 @@ def _fill(writer: Writer, trace: Trace) -> None:
     writer.store("MOV_RM64_R64", "rax", 8 * CALLER, "rcx")
     for index, name in enumerate(REGISTERS):
         writer.store("MOV_RM64_R64", "rax", 8 * (ARGUMENTS + index), writer.original(name, "rcx"))
-    _python(writer, trace)
+    _python(writer, trace, scratch)
 
 
-def _python(writer: Writer, trace: Trace) -> None:
+def _python(writer: Writer, trace: Trace, scratch: str) -> None:
     """The code object and the instruction that the thread is at; 0 where that is not known.
 
     Only what is the thread's own is followed. Nobody else frees it before the interpreter ends.
@@ -194,7 +283,7 @@ def _python(writer: Writer, trace: Trace) -> None:
     if places is None:
         _both(writer, "rdx", "rdx")
         return
-    unknown = writer.new_label()
+    unknown, known = writer.new_label(), writer.new_label()
     writer.number("rcx", places.finalizing)
     writer.add(
         iced.Instruction.create_mem_i32(
@@ -224,12 +313,50 @@ def _python(writer: Writer, trace: Trace) -> None:
         _follow(writer, "rcx", places.previous, unknown)
         writer.here(is_python)
     writer.load("MOV_R64_RM64", "rdx", "rcx", places.code)
+    writer.ri("AND_RM64_IMM8", "rdx", -8)  # 3.14 keeps marks in the low bits of references
     small = places.has_small_instruction
     writer.load(
         "MOV_R32_RM32" if small else "MOV_R64_RM64", "ecx" if small else "rcx", "rcx", places.instruction
     )
-    writer.here(unknown)
     _both(writer, "rdx", "rcx")
+    _mark(writer, places.identity, scratch)
+    writer.branch("JMP_REL32_64", known)
+    writer.here(unknown)
+    writer.number("rdx", 0)
+    _both(writer, "rdx", "rdx")
+    writer.here(known)
+
+
+def _mark(writer: Writer, identity: Identity, scratch: str) -> None:
+    """Put the mark of the code object in rdx above its address, and above the instruction."""
+    if identity.version is not None:
+        writer.load("MOV_R32_RM32", "ecx", "rdx", identity.version)
+    else:
+        writer.number("rcx", 0)
+    for pointer in identity.pointers:
+        writer.load("XOR_R64_RM64", "rcx", "rdx", pointer)
+        _mix(writer)
+    for pointer, last in identity.contents:
+        writer.load("MOV_R64_RM64", scratch, "rdx", pointer)
+        writer.load("XOR_R64_RM64", "rcx", scratch, identity.size)
+        _mix(writer)
+        writer.load("ADD_R64_RM64", scratch, scratch, identity.size)
+        writer.load("XOR_R64_RM64", "rcx", scratch, last)
+        _mix(writer)
+    writer.ri("SHR_RM64_IMM8", "rcx", _MARK_BITS)
+    writer.store("MOV_RM16_R16", "rax", 8 * INSTRUCTION + ADDRESS_BITS // 8, "cx")
+    writer.ri("SHR_RM64_IMM8", "rcx", 64 - ADDRESS_BITS)
+    writer.store("MOV_RM16_R16", "rax", 8 * CODE + ADDRESS_BITS // 8, "cx")
+
+
+def _mix(writer: Writer) -> None:
+    rcx = register("rcx")
+    writer.add(iced.Instruction.create_reg_reg_i32(iced.Code.IMUL_R64_RM64_IMM32, rcx, rcx, _MIX))
+
+
+def calls(trace: Trace) -> tuple[int, int]:
+    """Where the places of calls are, and how many bytes they have; (0, 0) without any."""
+    return (trace.memory + trace.shared.calls, SLOT * SLOTS) if trace.shared.times else (0, 0)
 
 
 def _follow(writer: Writer, to: str, offset: int, unknown: int) -> None:

@@ -12,6 +12,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from . import durations
 from .bytecode import CannotCompile, Operation
 from .conditions import RT_SIGPROCMASK, STACK, ConditionWriter
 from .machine import RED_ZONE, Row, Writer, register
@@ -22,7 +23,8 @@ REACH = (1 << 31) - (1 << 16)  # bytes that a jump can go, less some
 TRAP = 0xCC
 _FOR_CALLS = ("rax", "rcx", "r11", "rdi", "rsi", "rdx", "r10")  # a system call's own
 _FOR_COUNT = ("rax",)
-_FOR_RECORD = ("rax", "rcx", "rdx", "r8", "r9")
+_FOR_RECORD = ("rax", "rcx", "rdx", "r8", "r9", "r11")
+_FOR_TIMES = (*_FOR_RECORD, "r10")
 _GETPID, _GETTID, _TGKILL = 39, 186, 234  # asm/unistd_64.h
 _UNBLOCK, _SETMASK = 1, 2  # asm-generic/signal-defs.h
 MASK = "mask"
@@ -35,7 +37,8 @@ class Wish:
     """What is to be evaluated: a condition (else always true), then a count (stop from this hit on), in one thread.
 
     ``thread``: the thread pointer of the only one that counts. ``known``: memory that is there as long as the
-    function is, as pairs of start and end. ``trace``: it never stops, and does this instead.
+    function is, as pairs of start and end. ``trace``: it never stops, and does this instead. ``call``: the placement
+    is a way out, whose calls are hits of this probe.
     """
 
     condition: tuple[Operation, ...] | None = None
@@ -43,6 +46,7 @@ class Wish:
     thread: int | None = None
     known: tuple[tuple[int, int], ...] = ()
     trace: Trace | None = None
+    call: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,9 @@ class Probe:
     ``saved``: what is pushed, in order, ``flags`` first. ``states``: where an instruction begins, how many of them are
     on the stack there (-1: the red zone is not left yet), and what is true by then: ``counted``, the hit is counted;
     ``masked``, the thread blocks other signals than it wants to; ``passed``, the hit of a trace is counted;
-    ``reserving``, a record is reserved if the zero flag is set; ``reserved``, it is, and not complete.
+    ``reserving``, a record is reserved if the zero flag is set; ``reserved``, it is, and not complete; ``claimed``, the
+    place of a call, to which r11 points, is not free for others; ``taking``, it is unless rax is 1; ``claiming``, it is
+    if rax is r9.
     ``sent``: where the signal has been sent; 0 where none is. ``moved``: pairs of an address in the thunk and that of
     the original instruction.
     """
@@ -108,8 +114,8 @@ def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: in
     rows = list(zip(places, writer.rows, strict=True))
     states = tuple((place, row.pushed, row.marks) for place, row in rows if row.pushed is not None)
     sent = next((place for place, row in rows if _SENT in row.marks), 0)
-    first = len(writer.rows) - 1 - len(placement.moved)
-    moved = tuple((place, one.ip) for place, one in zip(places[first:], placement.moved, strict=False))
+    at = {id(row.instruction): place for place, row in rows}
+    moved = tuple((at[id(one)], one.ip) for one in placement.moved)
     return Probe(
         placement.site, jump, placement.original, thunk, code, tuple(writer.saved), states, sent, moved
     )
@@ -128,6 +134,9 @@ class _Frame:
 
     def write(self, saved: Sequence[str]) -> None:
         """Write all of it. The evaluation may change the registers ``saved``."""
+        if self.placement.is_exit:
+            self._write_exit()
+            return
         writer, wish = self.writer, self.wish
         self._false, self._true = writer.new_label(), writer.new_label()
         writer.load("LEA_R64_M", "rsp", "rsp", -RED_ZONE)
@@ -135,6 +144,9 @@ class _Frame:
         writer.push("flags")
         for name in saved:
             writer.push(name)
+        depends = wish.thread is not None or wish.condition is not None
+        if depends and wish.trace is not None and wish.trace.times:
+            durations.forget(writer, wish.trace)
         if wish.thread is not None:
             self._only_in(wish.thread)
         if wish.condition is not None:
@@ -153,11 +165,13 @@ class _Frame:
             self._tell()
         else:
             count(writer, wish.trace)
-            if wish.trace.tid is not None:
+            if wish.trace.takes_down:
                 record(writer, wish.trace)
+            if wish.trace.times:
+                durations.begin(writer, wish.trace)
         while writer.pushed > within:
             writer.pop()
-        if wish.trace is not None and (wish.condition is not None or wish.thread is not None):
+        if wish.trace is not None and depends:
             self._go_on(within)
         writer.here(self._false)
         while writer.pushed > 0:
@@ -167,6 +181,22 @@ class _Frame:
             writer.rows.append(Row(one, None))
         writer.branch("JMP_REL32_64", self.placement.end)
         writer.rows[-1].pushed = None
+
+    def _write_exit(self) -> None:
+        """What comes before the way out is done first: the stack pointer is that of the call again."""
+        writer, wish = self.writer, self.wish
+        assert wish.trace is not None and wish.call is not None
+        *before, last = self.placement.moved
+        writer.rows += [Row(one, None) for one in before]
+        writer.load("LEA_R64_M", "rsp", "rsp", -RED_ZONE)
+        writer.pushed = 0
+        for name in ("flags", *_FOR_TIMES):
+            writer.push(name)
+        durations.end(writer, wish.trace, wish.call)
+        while writer.pushed > 0:
+            writer.pop()
+        writer.load("LEA_R64_M", "rsp", "rsp", RED_ZONE)
+        writer.rows.append(Row(last, None))
 
     def _go_on(self, within: int) -> None:
         """A hit that was counted has a way out of its own: it is known of each instruction whether it is counted."""
@@ -182,7 +212,9 @@ class _Frame:
     def _needed(self) -> Sequence[str]:
         if self.wish.trace is None:
             return _FOR_CALLS
-        return _FOR_COUNT if self.wish.trace.tid is None else _FOR_RECORD
+        if self.wish.trace.times:
+            return _FOR_TIMES
+        return _FOR_RECORD if self.wish.trace.takes_down else _FOR_COUNT
 
     def _tell(self) -> None:
         """The thread sends the signal to itself, and takes it now. It may block the signal, for a while or for ever."""

@@ -78,6 +78,7 @@ class NewProgram:
         self._asked = replace(asked, stop_on_entry=False)
         self._point: MeetingPoint | None = None
         self._begun = False
+        self.brings_python = True  # debugpy into a new program's interpreter
         # Each is called once, when the program that is there now is replaced.
         self.at_end_of_program: list[Callable[[], None]] = []
 
@@ -92,7 +93,7 @@ class NewProgram:
 
     async def take(self) -> None:
         """At gdb's stop before the first instruction of a new program."""
-        if not self._begun:
+        if not self._begun or not self.brings_python:
             await self._breakpoints.program_replaced()
             return
         pid = self._loop.state.pid

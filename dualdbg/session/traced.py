@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,10 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..in_thread import in_thread
+from ..model import Location
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
 from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal
-from ..trace.collector import Collector, Records
+from ..trace.clock import Clock
+from ..trace.collector import Collector, Records, Source, Times
+from ..trace.python_lines import PythonLine
+from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.summary import Caller, Row, Summary, summed
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
@@ -40,16 +45,20 @@ async def spawn_alone(launch: Launch, meeting: Meeting | None, *, terminal: Term
 class Trace:
     """Follows a session from :meth:`begin` to :meth:`end`; :meth:`close` gives the memory of the records back.
 
-    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them.
+    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``: calls are timed by it.
     """
 
-    def __init__(self, counts: bool, spool: BinaryIO | None = None, most: int = 0) -> None:
+    def __init__(
+        self, counts: bool, spool: BinaryIO | None = None, most: int = 0, clock: Clock | None = None
+    ) -> None:
         self._counts = counts
+        self._clock = clock
         self._spool = spool
         self._most = most
         self._began = 0.0
         self._stopped = 0.0
         self._begun = False
+        self._python: PythonMemory | None = None
         self._session: Session
         self.collector: Collector
 
@@ -62,11 +71,27 @@ class Trace:
         """Called before anything happens in the session. ``is_ours``: its program was started by it."""
         self._session = session
         self._begun = True
+        session.new_program.brings_python = False
         self.tracing.records = not self._counts
-        self.collector = Collector(self.tracing.sources, self.tracing.arguments, self._spool, self._most)
+        self.tracing.times = self._clock is not None
+        tracing = self.tracing
+        self.collector = Collector(
+            tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
+        )
         if is_ours:  # another process is not given one more trap, for the case of our death
             self.tracing.before_end = partial(in_thread, self.collector.take)
         self.collector.start()
+
+    def add_python(self, probes: Sequence[PythonProbe], memory: PythonMemory) -> None:
+        """Python functions and lines, which are counted in the interpreter. Called behind :meth:`begin`."""
+        self._python = memory
+        source = Source(memory.memory, lambda: None, memory.lines, in_nanoseconds=True)
+        self.tracing.others.append(source)
+        for one in probes:
+            where = Location(one.title, one.file, None, one.file, one.line)
+            untimed = ("it is a line of a function",) if one.name is None else ()
+            place = TracedPlace(0, 0, where, in_nanoseconds=True, untimed=untimed)
+            self.tracing.add_python(place, memory.memory, one.probe, one.returns)
 
     def program_runs(self) -> None:
         """The time of the trace begins."""
@@ -81,9 +106,37 @@ class Trace:
         self.stop_clock()
         await in_thread(self.collector.stop)
         self.tracing.learn_left_out()
+        why_not = self._python.why_not() if self._python is not None else None
+        for place in self.tracing.places:
+            if place.in_nanoseconds and why_not is not None:
+                place.memory, place.why_not = None, why_not
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    def _unit(self, place: TracedPlace) -> float:
+        """That of times of a place, in seconds."""
+        assert self._clock is not None
+        return 1e-9 if place.in_nanoseconds else 1 / self._clock.ticks_a_second()
+
+    def so_far(self, most: int) -> list[tuple[str, int, PythonLine | None, float | None]]:
+        """The functions with the most hits: name, hits, the line with the most of them, seconds inside."""
+        hits: Counter[str] = Counter()
+        places: dict[str, list[TracedPlace]] = {}
+        for place in self.tracing.places:
+            hits[name_of(place)] += place.hits
+            places.setdefault(name_of(place), []).append(place)
+        found = []
+        for name, count in hits.most_common(most):
+            largest = max(places[name], key=lambda place: place.hits)
+            line = None
+            if not self._counts and largest.memory is not None:
+                line = self.collector.most_called_from(largest.memory, largest.probe)
+            seconds = None
+            if self._clock is not None:
+                seconds = sum(place.ticks * self._unit(place) for place in places[name])
+            found.append((name, count, line, seconds))
+        return found
 
     async def give_up(self) -> None:
         """The session was closed before its program ran: nothing was found."""
@@ -94,6 +147,8 @@ class Trace:
     def close(self) -> None:
         """Give back what the session and we had for it."""
         self.tracing.close()
+        if self._python is not None:
+            self._python.close()
 
     def _row(self, place: TracedPlace) -> Row:
         where = place.location
@@ -105,15 +160,25 @@ class Trace:
         if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
             row.hits = None
             return row
+        unit = 0.0
+        if self._clock is not None:
+            unit = self._unit(place)
+            row.times = Times(place.timed, place.ticks * unit)
+            row.untimed = place.untimed
         if self._counts:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())
         row.records, row.numbers = records.count, records.numbers
         names: dict[int, str | None] = {0: None}
-        for site, count in records.sites.items():
+        for site in {**records.sites, **records.times}:
             if site.caller not in names:
                 names[site.caller] = self._session.breakpoints.image.describe(site.caller - 1)[0]
+        for site, count in records.sites.items():
             row.callers[Caller(site.line, names[site.caller])] += count
+        for site, times in records.times.items():
+            row.caller_times.setdefault(Caller(site.line, names[site.caller]), Times()).add(times, unit)
+        if row.times is not None:
+            row.times.most = max((one.most for one in row.caller_times.values()), default=0.0)
         return row
 
 

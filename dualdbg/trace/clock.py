@@ -20,6 +20,7 @@ class Clock:
         self._read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address)
         self.began = self._read()
         self._seconds = time.monotonic()
+        self.began_ns = int(self._seconds * 1e9)
 
     def ticks_a_second(self) -> float:
         """How fast it is, measured since this was made."""

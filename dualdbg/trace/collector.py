@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from ..errors import DualdbgError
-from ..probes import recording
+from ..probes import durations, recording
 from .memory import TraceMemory
-from .python_lines import PythonLine, PythonLines
+from .python_lines import PythonLine
 from .tally import Kind, Sum, Tally, tally
 
 _PAUSE = 0.002  # seconds between two looks at the rings
@@ -58,12 +58,41 @@ class Numbers:
 
 
 @dataclass
+class Times:
+    """How long calls took: how many, together, and the longest; in ticks of the processor's counter, or in seconds."""
+
+    count: int = 0
+    total: float = 0
+    most: float = 0
+
+    def add(self, more: Times, unit: float = 1) -> None:
+        """More of them; what is added is in units of this."""
+        self.count += more.count
+        self.total += more.total * unit
+        self.most = max(self.most, more.most * unit)
+
+
+class Lines(Protocol):
+    """Tells the line of Python of a code object and an instruction."""
+
+    def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
+        """Of several. Raises DualdbgError where the interpreter is gone."""
+
+    def state_offset(self) -> int | None:
+        """How far a thread's pointer to its thread state is from its thread pointer; None where nobody tells it."""
+
+
+@dataclass
 class Source:
-    """Where records come from: the memory of a program; its ``python``, as soon as that is known."""
+    """Where records come from: the memory of a program; its ``python``, as soon as that is known.
+
+    ``in_nanoseconds``: times are those of the monotonic clock, and not of the processor's counter.
+    """
 
     memory: TraceMemory
-    python: Callable[[], PythonLines | None]
-    lines: PythonLines | None = None
+    python: Callable[[], Lines | None]
+    lines: Lines | None = None
+    in_nanoseconds: bool = False
     looks: int = 0  # for its Python
     is_over: bool = False  # the process runs another program
 
@@ -83,6 +112,7 @@ class Records:
 
     sites: Counter[Site] = field(default_factory=Counter)
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    times: dict[Site, Times] = field(default_factory=dict)
 
     @property
     def count(self) -> int:
@@ -93,8 +123,9 @@ class Records:
 class Collector:
     """Looks at the rings in a thread of its own.
 
-    ``sources`` gives the programs so far, ``arguments`` those of a probe. The first ``most`` records are written to
-    ``spool``, with the number of their source in the place of their own.
+    ``sources`` gives the programs so far, ``arguments`` those of a probe, ``call_of`` for the probe of returns that of
+    the calls. The first ``most`` records are written to ``spool``, with the number of their source in the place of
+    their own.
     """
 
     def __init__(
@@ -103,8 +134,10 @@ class Collector:
         arguments: Callable[[TraceMemory, int], Sequence[Argument]],
         spool: BinaryIO | None = None,
         most: int = 0,
+        call_of: Callable[[TraceMemory, int], int | None] = lambda memory, probe: None,
     ) -> None:
         self._sources = sources
+        self._call_of = call_of
         self._arguments = arguments
         self._spool, self._room = spool, most
         self.records: dict[tuple[TraceMemory, int], Records] = {}
@@ -125,6 +158,17 @@ class Collector:
         """Take what is there now."""
         with self._looking:
             self._look()
+
+    def most_called_from(self, memory: TraceMemory, probe: int) -> PythonLine | None:
+        """The line of Python with the most hits of a probe so far."""
+        with self._looking:
+            found = self.records.get((memory, probe))
+            sites = list(found.sites.items()) if found is not None else []
+        lines: Counter[PythonLine] = Counter()
+        for site, count in sites:
+            if site.line is not None:
+                lines[site.line] += count
+        return lines.most_common(1)[0][0] if lines else None
 
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
@@ -176,9 +220,12 @@ class Collector:
         # One that was given up names none, and the program itself may have written there.
         whose = {who >> 32 for who, *_ in counts}
         probes = {probe for probe in whose if probe < source.memory.probes}
+        returns = {one: call for one in probes if (call := self._call_of(source.memory, one)) is not None}
+        if returns:
+            self._add_times(source, returns, piece, lines)
         for (who, caller, code, instruction), count in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
-            if probe in probes:
+            if probe in probes and probe not in returns:
                 found = self.records.setdefault((source.memory, probe), Records())
                 found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
         for probe in probes:
@@ -218,6 +265,24 @@ class Collector:
             if line is not None or key not in self.lines:
                 self.lines[key] = line
         return found
+
+    def _add_times(
+        self,
+        source: Source,
+        returns: Mapping[int, int],
+        piece: memoryview,
+        lines: Mapping[tuple[int, int], PythonLine | None],
+    ) -> None:
+        found: dict[tuple[int, int, int, int], list[int]] = {}
+        words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
+        *keys, durations_of = (piece[word :: recording.WORDS] for word in (*words, durations.DURATION))
+        for (who, *where), ticks in zip(zip(*keys, strict=True), durations_of, strict=True):
+            if who >> 32 in returns:
+                found.setdefault((who, *where), []).append(ticks)
+        for (who, caller, code, instruction), ticks in found.items():
+            records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
+            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)))
+            records.times.setdefault(site, Times()).add(Times(len(ticks), sum(ticks), max(ticks)))
 
     def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
         """``is_alone``: all records are this probe's."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 
 from ..errors import DualdbgError, UnreadableMemory
+from ..probes import recording
+from ..snapshot.cpython.layout import PythonLayout
 from ..snapshot.cpython.line_tables import line_at
 from ..snapshot.cpython.reader import CodeInfo, Interpreter, PythonReader
 from ..snapshot.linux.memory import Memory
 
-_TAG_BITS = 7  # 3.14 keeps marks in the low bits of references
+_ADDRESS = (1 << recording.ADDRESS_BITS) - 1
 _PTHREAD = 0x900  # bytes of the C library's own data of a thread that are looked through
 _BELOW = 0x1000  # and of thread-local variables before them
 
@@ -35,7 +38,8 @@ class PythonLines:
 
     interpreter: Interpreter
     read: Callable[[], Memory]
-    _known: dict[tuple[int, bytes], CodeInfo] = field(default_factory=dict)
+    _known: dict[tuple[int, int], CodeInfo] = field(default_factory=dict)  # by address and mark
+    _layout: PythonLayout = field(init=False)
 
     def state_offset(self) -> int | None:
         """How far a thread's pointer to its thread state is from its thread pointer; None where no thread tells it."""
@@ -59,22 +63,52 @@ class PythonLines:
         if not places:
             return {}
         reader = PythonReader(self.read(), self.interpreter)
-        codes = {code: self._code(reader, code & ~_TAG_BITS) for code in {code for code, _ in places}}
-        return {(code, instruction): _line(reader, codes[code], instruction) for code, instruction in places}
+        marked = {(code & _ADDRESS, recording.mark_of(code, at)) for code, at in places}
+        codes = {one: self._code(reader, *one) for one in marked}
+        # What was read of it is true if it is there yet: it is not made anew with the same mark.
+        after = self.read()
+        there = {one for one in marked if codes[one] is not None and self._is_there(after, *one)}
+        found = {
+            (code, at): _line(reader, codes[whose], at & _ADDRESS)
+            for code, at in places
+            for whose in [(code & _ADDRESS, recording.mark_of(code, at))]
+            if whose in there
+        }
+        self._known.update((one, info) for one in there if (info := codes[one]) is not None)
+        return {place: found.get(place) for place in places}
 
-    def _code(self, reader: PythonReader, address: int) -> CodeInfo | None:
-        """What is known of a code object, if it is still the one that was known."""
-        layout, memory = reader.layout, reader.memory
-        words = (layout.code_name, layout.code_filename, layout.code_lines)
+    def _is_there(self, memory: Memory, address: int, mark: int) -> bool:
         try:
-            key = b"".join(memory.read(address + at, 8) for at in words)
-            key += memory.read(address + layout.code_first_line, 4)
-            known = self._known.get((address, key))
-            if known is None:
-                known = self._known[address, key] = reader.code(address)
+            return identity_of(self._layout).mark(partial(_word, memory), address) == mark
+        except UnreadableMemory:
+            return False
+
+    def _code(self, reader: PythonReader, address: int, mark: int) -> CodeInfo | None:
+        """What is known of a code object; None where another one is there."""
+        self._layout = reader.layout
+        if not self._is_there(reader.memory, address, mark):
+            return None
+        try:
+            return self._known.get((address, mark)) or reader.code(address)
         except UnreadableMemory:
             return None
-        return known
+
+
+def _word(memory: Memory, address: int) -> int:
+    return int.from_bytes(memory.read(address, 8), "little")
+
+
+def identity_of(layout: PythonLayout) -> recording.Identity:
+    """What tells a code object from another one at its address."""
+    return recording.Identity(
+        layout.code_version,
+        layout.code_name,
+        layout.code_filename,
+        layout.code_lines,
+        layout.code_first_line,
+        size := 16 if layout.has_gil else 32,  # behind the head that all objects have
+        size + (24 if layout.version >= (3, 12) else 32),  # PyASCIIObject (Include/cpython/unicodeobject.h)
+    )
 
 
 def _line(reader: PythonReader, code: CodeInfo | None, instruction: int) -> PythonLine | None:

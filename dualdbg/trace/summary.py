@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..symbols.names.cxx_names import parse
 from ..terminal_text import visible
-from .collector import Numbers
+from .collector import Numbers, Times
 from .python_lines import PythonLine
 
 
@@ -27,12 +27,20 @@ class Caller:
             return f"{self.function}, no Python line" if self.function is not None else "not known"
         return self.line.text
 
+    @property
+    def by_line(self) -> Caller:
+        """Without the native function where there is a line."""
+        return Caller(self.line, None if self.line is not None else self.function)
+
 
 @dataclass
 class Row:
     """A function, or several places of it. ``hits`` is None where nothing was counted; ``why`` says why not, or why
     not all the time. ``records``: how many of the hits were taken down, which ``callers`` and ``numbers`` are about;
     None where only hits were counted.
+
+    ``times``, in seconds: of all calls that were timed, None where that was not wanted; ``caller_times`` of those whose
+    returns were taken down; ``untimed``: why others are not.
     """
 
     function: str
@@ -42,18 +50,27 @@ class Row:
     records: int | None = None
     callers: Counter[Caller] = field(default_factory=Counter)
     numbers: dict[str, Numbers] = field(default_factory=dict)
+    times: Times | None = None
+    caller_times: dict[Caller, Times] = field(default_factory=dict)
+    untimed: tuple[str, ...] = ()
 
     @property
     def dropped(self) -> int:
         """How many hits found no room."""
         return (self.hits or 0) - self.records if self.records is not None else 0
 
-    def lines(self) -> list[tuple[Caller, int]]:
-        """The callers by Python line, without the native functions between where there is a line; most hits first."""
+    def lines(self) -> list[tuple[Caller, int, Times]]:
+        """The callers by Python line, without the native functions between where there is a line; most hits first, or
+        those that took longest.
+        """
         found: Counter[Caller] = Counter()
+        times: defaultdict[Caller, Times] = defaultdict(Times)
         for caller, count in self.callers.items():
-            found[Caller(caller.line, None if caller.line is not None else caller.function)] += count
-        return sorted(found.items(), key=lambda row: (-row[1], row[0].text))
+            found[caller.by_line] += count
+        for caller, more in self.caller_times.items():
+            times[caller.by_line].add(more)
+        rows = [(caller, count, times[caller]) for caller, count in found.items()]
+        return sorted(rows, key=lambda row: (-row[2].total, -row[1], row[0].text))
 
 
 @dataclass(frozen=True)
@@ -104,15 +121,27 @@ def _add(to: Row, more: Row) -> None:
     if more.records is not None:
         to.records = (to.records or 0) + more.records
     to.callers.update(more.callers)
+    if more.times is not None:
+        to.times = to.times or Times()
+        to.times.add(more.times)
+    for caller, times in more.caller_times.items():
+        to.caller_times.setdefault(caller, Times()).add(times)
+    to.untimed = tuple(dict.fromkeys((*to.untimed, *more.untimed)))
     for name, numbers in more.numbers.items():
         to.numbers.setdefault(name, Numbers()).add(numbers)
 
 
 def folded(rows: Sequence[Row]) -> Iterable[str]:
-    """A line for each way of a call, as flamegraph.pl and speedscope read it: Python line, native caller, function."""
+    """A line for each way of a call, as flamegraph.pl and speedscope read it: Python line, native caller, function.
+
+    Its number is that of the hits, or of the microseconds where calls were timed.
+    """
     found: Counter[str] = Counter()
     for row in rows:
-        for caller, count in row.callers.items():
+        counts: Mapping[Caller, int] = row.callers
+        if row.times is not None:
+            counts = {caller: round(times.total * 1e6) for caller, times in row.caller_times.items()}
+        for caller, count in counts.items():
             parts = [caller.text if caller.line is not None else "no Python line"]
             parts += [caller.function] if caller.function is not None else []
             found[";".join(visible(part).replace(";", ":") for part in (*parts, row.function))] += count

@@ -14,7 +14,7 @@ from .threads import find_thread
 
 def go_past(memory: Memory, but: int) -> bool:
     """Threads at a hit that was told go on in the moved instructions. Returns whether the thread ``but`` is at one."""
-    entries = {at: probe for probe in now.thunks for at in (probe.address, probe.site)}
+    entries = {at: probe for probe in now.thunks for at in (probe.address, probe.head)}
     is_at_one = False
     for tid, registers in all_threads():
         pc = registers[INDEX["rip"]]
@@ -24,7 +24,7 @@ def go_past(memory: Memory, but: int) -> bool:
         if tid == but:
             is_at_one = True
             continue
-        registers[INDEX["rip"]] = probe.back[probe.site]
+        registers[INDEX["rip"]] = probe.back[probe.head]
         set_registers(tid, registers)
     return is_at_one
 

@@ -18,9 +18,11 @@ class Ring(NamedTuple):
 class Probe(NamedTuple):
     """A probe as dualdbg/probes/thunk.py has made it; ``number`` is gdb's breakpoint that it stands for.
 
-    One that traces may have a number that gdb has no breakpoint of.
+    One that traces may have a number that gdb has no breakpoint of. ``key`` is the number too, or less than 0 for one
+    at a way out of the function: it goes with the other.
     """
 
+    key: int
     number: int
     address: int
     site: int
@@ -38,6 +40,8 @@ class Probe(NamedTuple):
     limit: int  # the hit from which on it stops; 0 where it does not count
     traces: bool  # it never stops: gdb's breakpoint, if there is one, is off for good
     ring: "Ring | None"
+    calls: "tuple[int, int]"  # address and size of what is known of calls that have not returned (durations.py)
+    head: int  # the original instruction before which it does its work
 
     @property
     def end(self) -> int:
@@ -50,13 +54,15 @@ class State:
 
     def __init__(self) -> None:
         self.pid = 0
-        self.probes: "dict[int, Probe]" = {}
+        self.probes: "dict[int, Probe]" = {}  # by key, as below
+        self.exits: "dict[int, list[int]]" = {}  # number -> keys of those at ways out
         self.thunks: "list[Probe]" = []  # every one that was ever written, by address: a thread may be there yet
         self.starts: "list[int]" = []  # of their code
         self.armed: "dict[int, Probe]" = {}
         self.passed: "dict[int, int]" = {}  # thread -> where it stands, at a hit that was told
         self.known: "set[int]" = set()  # those threads of which gdb itself knows that
         self.told: "dict[int, int]" = {}  # gdb's number of a breakpoint -> its hits that gdb itself did not see
+        self.missed = False  # the process ran while a probe was not in force
         self.looked = False  # no stack leads into bytes that a jump takes
         self.signal = ""
         self.calls = False  # gdb calls a function of the program, or lets a thread stop where it stands
@@ -65,8 +71,17 @@ class State:
         """These are written now."""
         self.thunks = sorted([*self.thunks, *probes], key=lambda one: one.thunk)
         self.starts = [one.thunk for one in self.thunks]
-        self.probes.update((one.number, one) for one in probes)
+        self.probes.update((one.key, one) for one in probes)
+        for one in probes:
+            if one.key != one.number:
+                self.exits.setdefault(one.number, []).append(one.key)
         self.looked = False
+
+    def remove(self, number: int) -> None:
+        """The probe of this number is no more, nor are those that go with it."""
+        for key in (number, *self.exits.pop(number, ())):
+            self.probes.pop(key, None)
+        self.told.pop(number, None)
 
     def forget(self) -> None:
         """The process runs another program, or it is another process."""

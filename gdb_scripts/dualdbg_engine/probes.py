@@ -49,6 +49,7 @@ _MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
 _MFD_CLOEXEC = 1
 _ZERO_FLAG = 1 << 6
 _TRACES = 1 << 30  # above it are numbers for which gdb has no breakpoint; dualdbg/backends/gdb_probes.py
+_BUSY = 1  # dualdbg/probes/durations.py
 _NO_PROBE = 0xFFFFFFFF  # dualdbg/probes/recording.py, NOTHING
 
 _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
@@ -156,13 +157,16 @@ def _gap(near: int, size: int, reach: int) -> int:
 
 
 def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
-    """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on."""
+    """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on.
+
+    One at a way out has an ``address`` of its own: that of the instruction that leaves the function.
+    """
     with Memory() as memory:
         now.add([_written(memory, number, address, parts)])
 
 
 def insert_probes(rows: "list[list[Any]]") -> "dict[str, str]":
-    """The same for many that trace. Returns why some could not be written, by their numbers."""
+    """The same for many that trace. Returns why some could not be written, by their keys."""
     made: "list[Probe]" = []
     failed: "dict[str, str]" = {}
     with Memory() as memory:
@@ -170,23 +174,30 @@ def insert_probes(rows: "list[list[Any]]") -> "dict[str, str]":
             try:
                 made.append(_written(memory, number, address, parts))
             except (gdb.error, gdb.GdbError, OSError) as error:
-                failed[str(number)] = str(error)
+                failed[str(_key(number, parts))] = str(error)
     now.add(made)
     return failed
+
+
+def _key(number: int, parts: "dict[str, Any]") -> int:
+    return -int(parts["thunk"]) if parts["call"] else number
 
 
 def _written(memory: Memory, number: int, address: int, parts: "dict[str, Any]") -> Probe:
     """A probe, whose code is written."""
     code = bytes.fromhex(parts["code"])
     moved = {int(one): int(original) for one, original in parts["moved"]}
+    key = _key(number, parts)
+    head = address if parts["call"] else parts["site"]
     probe = Probe(
-        number, address, parts["site"], bytes.fromhex(parts["original"]), bytes.fromhex(parts["jump"]),
+        key, number, address, parts["site"], bytes.fromhex(parts["original"]), bytes.fromhex(parts["jump"]),
         parts["thunk"], code, parts["saved"], [row[0] for row in parts["states"]],
         parts["states"], parts["sent"], moved, {original: one for one, original in moved.items()},
         parts["counter"], parts["limit"], parts["traces"], Ring(*parts["ring"]) if parts["ring"] else None,
+        tuple(parts["calls"]), head,
     )  # fmt: skip
     _begin(parts["signal"])
-    if number < _TRACES:
+    if key == number < _TRACES:
         when_gone(breakpoint_of(number), lambda: remove_trace(number))
     if not probe.traces:
         memory.write(probe.counter, bytes(16))
@@ -214,8 +225,7 @@ def _begin(name: str) -> None:
 
 def remove_trace(number: int) -> None:
     """A trace, or gdb's breakpoint, is deleted, at a stop: nothing of the probe is in the function then."""
-    now.probes.pop(number, None)
-    now.told.pop(number, None)
+    now.remove(number)
 
 
 def forget_probes() -> None:
@@ -234,7 +244,7 @@ def probe_hits(number: int) -> int:
 
 
 def arm_probes(off: "list[int]") -> "dict[str, str]":
-    """The target is about to run freely: put the jumps in. Returns why some are not, by their numbers.
+    """The target is about to run freely: put the jumps in. Returns why some are not, by their keys.
 
     For these gdb's own breakpoints do the work, as they do during steps. ``off``: those that trace and are not wanted.
     """
@@ -259,38 +269,41 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
         for byte in range(min(probe.address, probe.site), probe.site + len(probe.original)):
             others = by_byte.setdefault(byte, [])
             if others:
-                left_out[str(probe.number)] = "another probe is there"
+                left_out[str(probe.key)] = "another probe is there"
             others.append(probe)
     tells = [probe for probe in wanted if not probe.traces]
     if not tells and now.signal:  # one that was sent before is of no interest any more
         gdb.execute("handle %s nostop noprint pass" % now.signal, to_string=True)
     if not wanted:
-        return {}
+        return {}  # what is armed later begins anew
     for point in points.values():
         for address in addresses(point) if point.enabled and point.type == gdb.BP_BREAKPOINT else ():
             for probe in by_byte.get(address, ()):
                 if probe.number != point.number:
-                    left_out[str(probe.number)] = "another breakpoint is there"
+                    left_out[str(probe.key)] = "another breakpoint is there"
     blocking = _blocking(now.signal) if tells else None
     if blocking:
-        left_out.update(dict.fromkeys((str(probe.number) for probe in tells), blocking))
-    wanted = [probe for probe in wanted if str(probe.number) not in left_out]
+        left_out.update(dict.fromkeys((str(probe.key) for probe in tells), blocking))
+    wanted = [probe for probe in wanted if str(probe.key) not in left_out]
     with Memory() as memory:
         threads = list(all_threads())
         for probe in _led_into(memory, wanted, [registers for _, registers in threads]):
-            left_out[str(probe.number)] = "a signal handler may return into its first bytes"
-        wanted = [probe for probe in wanted if str(probe.number) not in left_out]
+            left_out[str(probe.key)] = "a signal handler may return into its first bytes"
+        wanted = [probe for probe in wanted if str(probe.key) not in left_out]
         for probe in list(wanted):
             if memory.read(probe.site, len(probe.original)) != probe.original:
-                left_out[str(probe.number)] = "its code has changed"
+                left_out[str(probe.key)] = "its code has changed"
                 wanted.remove(probe)
         _move_out(wanted, threads)
         for probe in wanted:
             if probe.limit:
                 hits = points[probe.number].hit_count + now.told.get(probe.number, 0)
                 memory.write(probe.counter + 8, max(probe.limit - hits, 0).to_bytes(8, "little"))
+        if now.missed:
+            _forget_calls(memory)
+        now.missed = bool(left_out or switched_off)
         for probe in wanted:
-            now.armed[probe.number] = probe
+            now.armed[probe.key] = probe
             memory.write(probe.site, probe.jump)
             if not probe.traces:
                 points[probe.number].enabled = False
@@ -299,6 +312,12 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
     now.looked = True
     forget_registers()
     return left_out
+
+
+def _forget_calls(memory: Memory) -> None:
+    """Calls may have been missed: a return could be taken for that of an earlier one at the same place of the stack."""
+    for address, size in {probe.calls for probe in now.probes.values() if probe.calls[1]}:
+        memory.write(address, bytes(size))
 
 
 def _blocking(name: str) -> "str | None":
@@ -334,7 +353,7 @@ def _led_into(memory: Memory, probes: "list[Probe]", threads: "list[Any]") -> "l
         words = set(memoryview(data[: len(data) & ~7]).cast("Q")) if len(inner) > 16 else None
         for address, probe in inner.items():
             if address in words if words is not None else address.to_bytes(8, "little") in data:
-                found[probe.number] = probe
+                found[probe.key] = probe
     return list(found.values())
 
 
@@ -361,6 +380,7 @@ def _runs(event: gdb.Event) -> None:
     """The target runs, and not for a call of gdb's: what is known of its threads is not true any more."""
     if not now.armed and not now.calls:
         now.looked = False
+        now.missed = True
         now.passed.clear()
         now.known.clear()
 
@@ -400,7 +420,7 @@ def disarm_probes() -> None:
         for number, probe in now.armed.items():
             # Where a library is gone, the session deletes its breakpoints at this stop.
             if probe.traces:
-                continue
+                continue  # keys are numbers of breakpoints from here on
             if number in now.probes and memory.read(probe.site, len(probe.original)) == probe.original:
                 point = breakpoint_of(number)
                 if probe.limit:
@@ -421,9 +441,9 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     probe = now.thunks[at]
     if pc in probe.moved:
         original = probe.moved[pc]
-        if original == probe.site:
+        if original == probe.head:
             now.passed[tid] = probe.address
-        registers[INDEX["rip"]] = probe.address if original == probe.site else original
+        registers[INDEX["rip"]] = probe.address if original == probe.head else original
     elif pc >= probe.starts[-1] and pc > max(probe.moved):
         registers[INDEX["rip"]] = probe.site + len(probe.original)
     else:
@@ -434,6 +454,8 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
         is_zero = bool(registers[INDEX["flags"]] & _ZERO_FLAG)
         if "reserved" in marks or ("reserving" in marks and is_zero):
             _give_up(memory, probe, registers)
+        if _has_claimed(marks, registers):
+            memory.write(registers[INDEX["r11"]], bytes(8))
         _undo(memory, probe, registers, pushed)
         registers[INDEX["rip"]] = probe.address
         if "counted" in marks:  # it will be again
@@ -442,6 +464,12 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
             now.passed[tid] = probe.address
     set_registers(tid, registers)
     return True
+
+
+def _has_claimed(marks: "list[str]", registers: Any) -> bool:
+    """Whether nobody else can use the place of a call to which r11 points: its call is not timed."""
+    rax, r9 = registers[INDEX["rax"]], registers[INDEX["r9"]]
+    return "claimed" in marks or ("taking" in marks and rax != _BUSY) or ("claiming" in marks and rax == r9)
 
 
 def _give_up(memory: Memory, probe: Probe, registers: Any) -> None:

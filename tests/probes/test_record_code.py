@@ -19,7 +19,7 @@ from dualdbg.snapshot.linux.memory import ProcessMemory
 from dualdbg.symbols.address_space import AddressSpace
 from dualdbg.trace.collector import Collector, Source
 from dualdbg.trace.memory import TraceMemory
-from dualdbg.trace.python_lines import PythonLines
+from dualdbg.trace.python_lines import PythonLines, identity_of
 from tests.probes.in_process import Patched, address_of, operations
 from tests.probes.test_machine_code import _SIZES as SIZES
 from tests.probes.test_machine_code import library, pytestmark
@@ -175,6 +175,7 @@ def test_the_python_line_is_that_of_the_caller(library: ctypes.CDLL, memory: Tra
         layout.frame_owner,
         layout.frame_previous,
         layout.has_frame_objects,
+        identity_of(layout),
     )
     with Patched(address_of(library, "add"), SIZES["add"], _wish(memory, places)):
 

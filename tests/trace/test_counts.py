@@ -131,7 +131,7 @@ def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
     )
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
-    options = chance.choice([["--count"], []])
+    options = chance.choice([["--count"], [], ["--time"], ["--time", "--count"]])
     words = [*TRACE, *options, "-b", "work if text[0] == 'x'", "-b", "on_even", "--json", str(target.pid)]
     tracer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     _wait_until_traced(target.pid, tracer)
@@ -192,7 +192,7 @@ def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
         (["x.py"], "nothing to trace was given"),
         (["-b", "malloc"], "no program was given"),
         (["-b", "malloc hits 3", "-c", "0"], "it never stops"),
-        (["-b", "py:f", "-c", "0"], "is for native code"),
+        (["-b", "py:f count", "-c", "0"], "is for native code"),
         (["-b", "malloc", "--native", "nosuch-program"], "cannot be run"),
     ],
 )

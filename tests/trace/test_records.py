@@ -127,16 +127,17 @@ def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> No
     """exec: hits of both are counted, and each has its own lines, in the events too."""
     second, first, events = tmp_path / "second.py", tmp_path / "first.py", tmp_path / "events.json"
     text = f"import ctypes, os, sys, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+    text += "assert 'debugpy' not in sys.modules\n"
     second.write_text(text + "\n\ndef late():\n    for i in range(200): library.twice(i)\nlate()\n")
     call = f"os.execv(sys.executable, [sys.executable, {str(second)!r}])\n"
     early = "def early():\n    for i in range(100): library.twice(-i)\nearly()\ntime.sleep(0.5)\n"
     first.write_text(text + early + call)
     row = result(run("--json", "--perfetto", events, "-b", "twice", first))["twice"]
     assert row["hits"] == row["recorded"] == 300
-    assert _lines(row) == {("early", 5): 100, ("late", 7): 200}
+    assert _lines(row) == {("early", 6): 100, ("late", 8): 200}
     found = json.loads(events.read_text())["traceEvents"]
     told = Counter(event["args"]["python"] for event in found if event["name"] == "twice")
-    assert told == {f"{first}:5 in early": 100, f"{second}:7 in late": 200}
+    assert told == {f"{first}:6 in early": 100, f"{second}:8 in late": 200}
 
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
@@ -144,3 +145,25 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "cannot be written: No such file or directory" in done.stderr
+
+
+@pytest.mark.parametrize("version", rows.versions())
+def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, version: str) -> None:
+    """Each template is freed before the next is made, often in its place: a line is the right one, or not known."""
+    script, events = tmp_path / "script.py", tmp_path / "events.json"
+    script.write_text(
+        f"import ctypes, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+        "def once(number):\n"
+        "    text = '\\n' * (number % 50) + 'library.twice(%d)\\n' % number\n"
+        "    exec(compile(text, '<template %d>' % number, 'exec'))\n"
+        "for number in range(20000): once(number)\n"
+    )
+    python = other_interpreter(version)
+    row = result(run("--json", "--python", python, "--perfetto", events, "-b", "twice", script))["twice"]
+    assert row["hits"] == row["recorded"] == 20000
+    found = json.loads(events.read_text())["traceEvents"]
+    assert len(found) == 20000
+    for event in found:
+        number = event["args"]["number"]
+        line = f"<template {number}>:{number % 50 + 1} in <module>"
+        assert event["args"].get("python", line) == line

@@ -39,6 +39,8 @@ class TraceOptions:
     cwd: str | None
     env: tuple[tuple[str, str], ...]
     counts: bool
+    times: bool
+    live: bool
     perfetto: Path | None
     folded: Path | None
     seconds: float | None
@@ -85,6 +87,8 @@ def read_options(words: list[str]) -> TraceOptions:
         cwd=given.cwd,
         env=assignments(given),
         counts=given.count,
+        times=given.time,
+        live=not given.json and not given.no_live,
         perfetto=here() / given.perfetto if given.perfetto is not None else None,
         folded=here() / given.folded if given.folded is not None else None,
         seconds=given.seconds,
@@ -130,6 +134,8 @@ def make_parser() -> Parser:
     add("-b", "--break", dest="specs", metavar="SPEC", action="append", default=[],
         help="trace it: randn (an operator), a C or C++ function, 'malloc if $rdi > 4096'; repeatable")  # fmt: skip
     add("--count", action="store_true", help="count hits, and no more")
+    add("--time", action="store_true", help="time each call too, until it returns")
+    add("--no-live", action="store_true", help="no table on the terminal while the program runs")
     add("--perfetto", metavar="FILE", help="write each hit for https://ui.perfetto.dev and chrome://tracing")
     add("--folded", metavar="FILE", help="write who called what, as flamegraph.pl and speedscope read it")
     add("--for", dest="seconds", type=_seconds, metavar="S", help="end the trace after S seconds")

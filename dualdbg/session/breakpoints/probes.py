@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ...backends.gdb_probes import ProbeCode
 from ...errors import CommandError, DualdbgError, SymbolError
-from ...probes import placement, recording, thunk
+from ...probes import exits, placement, recording, thunk
 from ...probes.bytecode import CannotCompile, listings
 from ...probes.placement import CannotPlace, Function
 from ...shared.libraries import is_c_library
@@ -99,14 +99,54 @@ class Probes:
             )
             raise
         probe = self._built(area, where, replace(wish, trace=trace), 0)
-        parts = ProbeCode(
-            address,
-            probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
-            0, probe.moved, trace.memory + trace.shared.counter(trace.probe), 0, "", True,
-            recording.ring(trace) if trace.tid is not None else (),
-        )  # fmt: skip
-        await self._native.insert_probe(place.number, parts)
+        await self._native.insert_probe(place.number, _traced(address, probe, trace, False))
         self.tracing.counts_at(place, trace.probe)
+        if trace.times:
+            try:
+                await self._time(place, function, where, trace)
+            except (CannotPlace, CommandError) as error:
+                place.untimed = (str(error),)
+        elif self.tracing.times:
+            place.untimed = ("it is not the beginning of a function",)
+
+    async def _time(
+        self, place: TracedPlace, function: Function, where: placement.Placement, trace: recording.Trace
+    ) -> None:
+        """Have probes at the ways out of a function, as many as can be."""
+        whole, going_on = await self._whole(function)
+        found = exits.find(whole, range(min(where.site, place.location.address or 0), where.end), going_on)
+        untimed = list(found.left_out)
+        if not found.placed and not untimed:
+            untimed.append("no way out of it was found")
+        at_exit = replace(trace, probe=self.tracing.timed_at(place, trace))
+        for way_out in found.placed:
+            try:
+                area = await self._area(way_out.site)
+                probe = self._built(area, way_out, thunk.Wish(trace=at_exit, call=trace.probe), 0)
+                await self._native.insert_probe(place.number, _traced(way_out.head, probe, at_exit, True))
+                place.exits.append(-probe.thunk)
+            except (CannotPlace, CommandError) as error:
+                untimed.append(str(error))
+        place.untimed = tuple(dict.fromkeys(untimed))
+
+    async def _whole(self, function: Function) -> tuple[Function, frozenset[int]]:
+        """A function with all its parts; where it goes on that nothing is known of."""
+        others, going_on = dict(function.others), set()
+        waiting = list(function.others)
+        while waiting:
+            start, code = waiting.pop()
+            for target in placement.ways_out(Function(start, code)):
+                if any(first <= target < first + len(piece) for first, piece in others.items()):
+                    continue
+                try:
+                    part = further_part(self._image, target)
+                except SymbolError:
+                    going_on.add(target)
+                    continue
+                if part is not None and part[0] != function.start and part[0] not in others:
+                    others[part[0]] = await self._native.read_memory(part[0], part[1] - part[0])
+                    waiting.append((part[0], others[part[0]]))
+        return replace(function, others=tuple(sorted(others.items()))), frozenset(going_on)
 
     async def _put(
         self, number: int, address: int, condition: str | None, hits: int | None, thread: int | None
@@ -266,6 +306,15 @@ class Probes:
         if not places or not threads:
             raise CannotPlace("the C library's mmap is not to be found")
         return await self._native.probe_room(near, _AREA, thunk.REACH, places[0].address, min(threads))
+
+
+def _traced(address: int, probe: thunk.Probe, trace: recording.Trace, is_exit: bool) -> ProbeCode:
+    return ProbeCode(
+        address,
+        probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
+        0, probe.moved, trace.memory + trace.shared.counter(trace.probe), 0, "", True,
+        recording.ring(trace) if trace.takes_down else (), recording.calls(trace), is_exit,
+    )  # fmt: skip
 
 
 async def _refusal(work: Awaitable[None]) -> str | None:

@@ -22,7 +22,7 @@ from ...symbols.address_space import AddressSpace
 from ...symbols.torch.signatures import Signature
 from ...trace.collector import Argument, Source
 from ...trace.memory import TraceMemory
-from ...trace.python_lines import PythonLines
+from ...trace.python_lines import PythonLines, identity_of
 from ..engines import NativeEngine
 
 _CALLED = ("memfd_create", "mmap", "close")  # of the C library
@@ -45,6 +45,20 @@ class TracedPlace:
     why_not: str | None = None
     left_out: str | None = None  # why it did not count all the time
     arguments: tuple[Argument, ...] = ()
+    returns: int | None = None  # the probe of its timed returns; the counter behind is their time
+    exits: list[int] = field(default_factory=list)  # the engine's keys of the probes there
+    in_nanoseconds: bool = False  # its times; else in ticks of the processor's counter
+    untimed: tuple[str, ...] = ()  # why some or all calls are not timed
+
+    @property
+    def timed(self) -> int:
+        """How many calls were timed so far."""
+        return self.memory.hits(self.returns) if self.memory is not None and self.returns is not None else 0
+
+    @property
+    def ticks(self) -> int:
+        """How long they took, together."""
+        return self.memory.hits(self.returns + 1) if self.memory is not None and self.returns is not None else 0
 
     @property
     def hits(self) -> int:
@@ -80,18 +94,22 @@ class Tracing:
     places: list[TracedPlace] = field(default_factory=list)
     programs: list[Program] = field(default_factory=list)  # the last one runs now
 
+    others: list[Source] = field(default_factory=list)
+    """Of probes that are not the engine's."""
     records: bool = False
     """Whether hits are taken down; somebody has to read the rings then."""
+    times: bool = False  # whether returns are noted too
     waits: bool = False  # for libraries, or a thread, that can make memory
     before_end: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
     _end: int | None = None  # gdb's breakpoint there
     _is_new: bool = True
+    _returning: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
     _counting: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
 
     def sources(self) -> list[Source]:
-        """Where records come from."""
-        return [program.source for program in self.programs]
+        """Where records come from; one that is there stays where it is."""
+        return [*self.others, *(program.source for program in self.programs)]
 
     def arguments(self, memory: TraceMemory, probe: int) -> Sequence[Argument]:
         """Those of a probe."""
@@ -103,15 +121,50 @@ class Tracing:
         place.memory, place.probe = self.programs[-1].memory, probe
         self._counting[place.memory, probe] = place
 
+    def timed_at(self, place: TracedPlace, trace: recording.Trace) -> int:
+        """The returns of a place are timed from now on. Returns the number of their probe.
+
+        Raises CannotPlace where there are no more numbers.
+        """
+        memory = self.programs[-1].memory
+        try:
+            place.returns = memory.new_probe()
+            memory.new_probe()
+        except ValueError as error:
+            raise CannotPlace(str(error)) from error
+        self._returning[memory, place.returns] = place
+        return place.returns
+
+    def add_python(self, place: TracedPlace, memory: TraceMemory, probe: int, returns: int) -> None:
+        """A place in Python, which is counted there."""
+        place.memory, place.probe = memory, probe
+        place.returns = returns if self.times else None
+        self.places.append(place)
+        self._counting[memory, probe] = place
+        self._returning[memory, returns] = place
+
+    def call_of(self, memory: TraceMemory, probe: int) -> int | None:
+        """The probe of a function, for that of its returns; None for one that is no such."""
+        place = self._returning.get((memory, probe))
+        return place.probe if place is not None else None
+
     def learn_left_out(self) -> None:
         """Note what only the engine knows: which places did not count all the time."""
+        ever = self.native.probes_ever_left_out
         for place in self.places:
-            place.left_out = self.native.probes_ever_left_out.get(place.number)
+            place.left_out = ever.get(place.number)
+            whys = (*place.untimed, *(ever[key] for key in place.exits if key in ever))
+            place.untimed = tuple(dict.fromkeys(whys))
 
     def close(self) -> None:
         """Give memory back. Nothing is read any more."""
-        for program in self.programs:
-            program.memory.close()
+        for source in self.sources():
+            source.memory.close()
+
+    def _kept(self, rows: Sequence[Argument]) -> tuple[Argument, ...]:
+        """The record of a return has the time in the place of the last one."""
+        last = len(recording.REGISTERS) - 1
+        return tuple(row for row in rows if not self.times or row.register != last)
 
     async def learn_arguments(self, place: TracedPlace, signature: Signature | None) -> None:
         """What is passed in registers to the function of a place, as far as types tell."""
@@ -130,7 +183,7 @@ class Tracing:
                 Argument(name, "void*" if pointer else "size_t", at, 8, False, pointer)
                 for at, (name, pointer) in enumerate(known)
             ]
-            place.arguments = tuple(rows)
+            place.arguments = self._kept(rows)
             return
         given = [(one.name, one.type) for one in signature.parameters] if signature is not None else []
         flags = (signature.hidden, signature.member) if signature is not None else (False, False)
@@ -138,7 +191,7 @@ class Tracing:
             found = await self.native.traced_arguments(address, given, *flags)
         except CommandError:  # debug info that gdb cannot read: its registers have no names then
             return
-        place.arguments = tuple(Argument(**row) for row in found)
+        place.arguments = self._kept([Argument(**row) for row in found])
 
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""
@@ -170,13 +223,15 @@ class Tracing:
         except ValueError as error:
             raise CannotPlace(str(error)) from error
         memory = program.memory
+        times = self.times and is_entry
         if not self.records:
-            return recording.Trace(probe, memory.address, memory.shared)
+            tid = program.tid if times else None
+            return recording.Trace(probe, memory.address, memory.shared, tid, is_entry, None, times)
         self._find_python(program)
         if program.interpreter is not None:
             await self._watch_end()
         return recording.Trace(
-            probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program)
+            probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program), times
         )
 
     async def _program(self, near: int) -> Program:
@@ -193,7 +248,11 @@ class Tracing:
         functions = [found[name][0].address for name in _CALLED]
         thread = min(threads)
         tid = await self._thread_id_place(thread, threads[thread])
-        shared = Shared.for_records(os.cpu_count() or 1) if self.records else Shared()
+        shared = (
+            Shared.for_records(os.cpu_count() or 1, self.times)
+            if self.records
+            else Shared(times=self.times)
+        )
         address, descriptor = await self.native.trace_memory(functions, near, shared.size, thread)
         try:
             memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
@@ -242,6 +301,7 @@ class Tracing:
             owner=layout.frame_owner,
             previous=layout.frame_previous,
             has_small_instruction=layout.has_frame_objects,
+            identity=identity_of(layout),
         )
 
 

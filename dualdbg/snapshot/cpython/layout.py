@@ -95,6 +95,11 @@ class PythonLayout:
         return ObjectLayout(Version(*self.version, not self.has_gil))
 
     @property
+    def code_version(self) -> int | None:
+        """Where a code object of 3.12 and later has a number that no other one has (Include/cpython/code.h)."""
+        return self.code_first_line + 24 if self.version >= (3, 12) else None
+
+    @property
     def has_frame_objects(self) -> bool:
         """True up to 3.10: a thread's frames are objects, one for each C frame of the evaluation loop."""
         return self.version < (3, 11)

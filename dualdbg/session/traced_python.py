@@ -1,0 +1,77 @@
+"""Which of the places that are to be traced are in Python, and where their code is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ..errors import UsageError
+from ..folders import here
+from ..model import BreakpointKind, BreakpointSpec
+from ..symbols.callables.python_functions import FunctionDefinition, NoFunction
+from ..symbols.locspec.breakpoint_spec import parse_spec
+from ..target.launcher import Launch
+from ..trace.python_probes import PythonProbe
+from .breakpoints.python_names import PythonNames
+
+
+def split_python(
+    texts: Sequence[str], is_operator: Callable[[str], bool] | None, what: Launch | None
+) -> tuple[list[str], list[PythonProbe]]:
+    """The specs that are for native code, and the Python functions and lines.
+
+    ``what`` is the program as a user would start it; None: a process that runs already. Raises SpecError, UsageError.
+    """
+    native, found = [], []
+    names = PythonNames(what) if what is not None else None
+    for text in texts:
+        probe = _probe(text, parse_spec(text, is_operator), names, what)
+        if probe is None:
+            native.append(text)
+        else:
+            found.append(probe)
+    return native, found
+
+
+def _probe(text: str, spec: BreakpointSpec, names: PythonNames | None, what: Launch | None) -> PythonProbe | None:
+    is_python = spec.kind in (BreakpointKind.PYTHON_FUNCTION, BreakpointKind.PYTHON_LINE)
+    is_dotted = spec.kind is BreakpointKind.FUNCTION and "." in spec.subject
+    if names is None or what is None:
+        if is_python:
+            raise UsageError(
+                f"trace: {text}: Python is traced in programs that dualdbg starts, not in a process that runs",
+                "trace native code of it, or start it: dualdbg trace -b SPEC SCRIPT",
+            )
+        return None
+    if not is_python and not is_dotted:
+        return None
+    if spec.kind is BreakpointKind.PYTHON_LINE:
+        probe = _line(text, spec, what)
+    else:
+        definition = names.find(spec.subject)
+        if isinstance(definition, NoFunction):
+            if is_dotted:  # of native code, perhaps
+                return None
+            raise UsageError(f"trace: {text}: {definition.why}", "name its file and a line: FILE.py:LINE")
+        probe = _function(spec, definition)
+    if spec.suffixes:
+        raise UsageError(
+            f"trace: {text}: Python functions and lines are traced without {spec.suffixes[0].split()[0]!r}",
+            f"dualdbg trace -b {spec.subject}{f':{spec.line}' if spec.line is not None else ''}",
+        )
+    return probe
+
+
+def _function(spec: BreakpointSpec, found: FunctionDefinition) -> PythonProbe:
+    return PythonProbe(spec.subject, os.path.realpath(found.file), found.line, found.name)
+
+
+def _line(text: str, spec: BreakpointSpec, what: Launch) -> PythonProbe:
+    assert spec.line is not None
+    folder = here() / (what.cwd or "")
+    folders = [folder, *([(folder / what.script).parent] if what.script is not None else [])]
+    file = next((path for one in folders if (path := one / spec.subject).is_file()), None)
+    if file is None:
+        raise UsageError(f"trace: {text}: there is no file {spec.subject} in {folder}", "name it with its folder")
+    return PythonProbe(f"{Path(spec.subject).name}:{spec.line}", os.path.realpath(file), spec.line)

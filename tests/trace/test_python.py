@@ -1,0 +1,184 @@
+"""``dualdbg trace`` of Python functions and lines: each hit, in every Python, in one trace with native code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import rows
+from tests.support import other_interpreter
+from tests.trace.test_counts import TRACE, pytestmark, result, run
+
+__all__ = ["pytestmark"]
+
+_SCRIPT = """
+import ctypes, functools, os, sys, threading, time
+library = ctypes.CDLL(None)
+def doubled(function):
+    @functools.wraps(function)
+    def inner(*words):
+        return function(*words)
+    return inner
+def step(n):
+    total = 0
+    for i in range(n):
+        total += i  # line 12
+        library.getppid()
+    return total
+class Model:
+    @doubled
+    def forward(self, x):
+        if x % 4 == 3:
+            raise ValueError(x)
+        return step(x)
+def numbers(n):
+    for i in range(n):
+        yield i
+def slow():
+    began = time.monotonic_ns()
+    time.sleep(0.02)
+    return time.monotonic_ns() - began
+async def waits(n):
+    return n
+def drive(coroutine):
+    try:
+        coroutine.send(None)
+    except StopIteration as stop:
+        return stop.value
+def worker():
+    model = Model()
+    for i in range(20):
+        try:
+            model.forward(i)
+        except ValueError:
+            pass
+    list(numbers(5))
+    drive(waits(3))
+threads = [threading.Thread(target=worker) for _ in range(8)]
+for one in threads: one.start()
+for one in threads: one.join()
+began = time.monotonic_ns()
+within = slow()
+print(within, time.monotonic_ns() - began)
+print([name for name in sys.modules if "dualdbg" in name], "DUALDBG_TRACE" in os.environ, os.environ.get("PYTHONPATH"))
+for i in range(3):
+    i + 1
+"""
+_NAMES = ("step", "Model.forward", "numbers", "slow", "waits")
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    made = tmp_path / "program.py"
+    made.write_text(_SCRIPT)
+    return made
+
+
+def _printed(said: str) -> list[str]:
+    rows_ = [json.loads(line) for line in said.splitlines()]
+    return "".join(row["text"] for row in rows_ if row["event"] == "output").splitlines()
+
+
+def _lines(row: dict[str, Any]) -> Counter[tuple[str, int]]:
+    found: Counter[tuple[str, int]] = Counter()
+    for one in row["callers"]:
+        found[one["python"]["function"], one["python"]["line"]] += one["hits"]
+    return found
+
+
+@pytest.mark.parametrize("version", rows.versions())
+def test_functions_and_lines_with_native_code(script: Path, version: str) -> None:
+    """Decorated, of a class, generators, coroutines; exceptions have no time, and all others one."""
+    options = [word for name in _NAMES for word in ("-b", f"py:{name}")]
+    options += ["-b", f"{script}:12", "-b", f"{script}:52", "-b", "getppid"]
+    python = other_interpreter(version)
+    said = run("--time", "--json", "--python", python, "--env", "PYTHONPATH=/nowhere", *options, script)
+    found = result(said)
+    hits = 8 * sum(range(20)) - 8 * (3 + 7 + 11 + 15 + 19)
+    native = [one for one in found["getppid"]["callers"] if one["python"]]  # a shell may start the interpreter
+    assert found["program.py:12"]["hits"] == sum(one["hits"] for one in native) == hits
+    assert found["program.py:52"]["hits"] == 3
+    assert {name: (found[name]["hits"], found[name]["timed"]) for name in _NAMES} == {
+        "step": (120, 120),
+        "Model.forward": (160, 120),
+        "numbers": (8, 8),
+        "slow": (1, 1),
+        "waits": (8, 8),
+    }
+    qualified = tuple(map(int, version.split("."))) >= (3, 11)
+    assert _lines(found["step"]) == {("Model.forward" if qualified else "forward", 20): 120}
+    assert _lines(found["Model.forward"]) == {("doubled.<locals>.inner" if qualified else "inner", 7): 160}
+    within, around = map(int, _printed(said)[0].split())
+    assert within / 1e9 <= found["slow"]["time"] <= around / 1e9
+    assert _printed(said)[1] == "[] False /nowhere"
+
+
+def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
+    """In the events, each native call lies within the Python one that makes it."""
+    script, events = tmp_path / "program.py", tmp_path / "events.json"
+    script.write_text(
+        "import ctypes\nlibrary = ctypes.CDLL(None)\n"
+        "def call(): library.getppid()\nfor i in range(100): call()\n"
+    )
+    run("--time", "--perfetto", events, "-b", "py:call", "-b", "getppid", script)
+    found = json.loads(events.read_text())["traceEvents"]
+    assert Counter((event["name"], event["ph"]) for event in found) == {("call", "X"): 100, ("getppid", "X"): 100}
+    outer = sorted((event for event in found if event["name"] == "call"), key=lambda event: event["ts"])
+    inner = sorted((event for event in found if event["name"] == "getppid"), key=lambda event: event["ts"])
+    # Two clocks: they agree to some microseconds over a short program, and each is in order.
+    assert len({event["tid"] for event in found}) == 1
+    assert [event["args"]["python"] for event in outer] == [f"{script}:4 in <module>"] * 100
+    assert [event["args"]["python"] for event in inner] == [f"{script}:3 in call"] * 100
+
+
+def test_a_name_of_a_module_that_the_script_imports(tmp_path: Path) -> None:
+    (tmp_path / "helping.py").write_text("def helped(n):\n    return n\n")
+    script = tmp_path / "program.py"
+    script.write_text("import helping, os\nfor i in range(7): helping.helped(i)\nos.path.join('a', 'b')\n")
+    found = result(run("--json", "-b", "helping.helped", "-b", "py:posixpath.join", script))
+    assert found["helping.helped"]["hits"] == 7
+    assert found["posixpath.join"]["hits"] >= 1
+    found = result(run("--json", "--count", "-b", "helping.helped", script))
+    assert found["helping.helped"]["hits"] == 7 and "callers" not in found["helping.helped"]
+
+
+def test_a_forked_child_is_not_among_them(tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import os\ndef f(): pass\nf()\npid = os.fork()\nfor i in range(10): f()\n"
+        "if pid == 0: os._exit(0)\nos.waitpid(pid, 0)\n"
+    )
+    assert result(run("--json", "-b", "py:f", script))["f"]["hits"] == 11
+
+
+def test_an_interpreter_that_loads_nothing_is_named(tmp_path: Path) -> None:
+    """Not as one in which nothing was called."""
+    script = tmp_path / "program.sh"
+    python = other_interpreter("3.11")
+    (tmp_path / "program.py").write_text("def f(): pass\nf()\n")
+    script.write_text(f"#!/bin/sh\nexec {python} -I {tmp_path / 'program.py'}\n")
+    script.chmod(0o755)
+    line = f"{tmp_path / 'program.py'}:2"
+    row = result(run("--json", "-b", line, "--native", script))["program.py:2"]
+    assert row["hits"] is None and "has not loaded" in row["why"]
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["-b", "py:nosuch", "-c", "0"], "nosuch"),
+        (["-b", "nosuch.py:3", "-c", "0"], "there is no file nosuch.py"),
+        (["-b", "py:posixpath.join if a", "-c", "0"], "without 'if'"),
+        (["-b", "py:f", str(os.getpid())], "Python is traced in programs that dualdbg starts"),
+    ],
+)
+def test_wrong_words_are_refused(words: list[str], why: str) -> None:
+    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert why in done.stderr

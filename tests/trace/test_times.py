@@ -1,0 +1,125 @@
+"""``dualdbg trace --time``: a time for each call that has returned, and for no other one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.trace.test_counts import pytestmark, result, run
+from tests.trace.test_records import library
+
+__all__ = ["library", "pytestmark"]
+
+NAMES = ("spin", "throws", "jumps", "climbs", "ends_in_spin", "measured")
+OPTIONS = [word for name in NAMES for word in ("-b", name)]
+
+
+@pytest.fixture(scope="module", params=["-O2", "-O3"])
+def times(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("times") / "times"
+    source = Path(__file__).with_name("times.cpp")
+    command = ["g++", request.param, "-g", "-pthread", "-Wno-clobbered", "-o", str(made), str(source), "-ldl"]
+    subprocess.run(command, check=True)
+    return made
+
+
+def _own(said: str) -> dict[str, list[int]]:
+    texts = [json.loads(line) for line in said.splitlines() if line.startswith('{"event": "output"')]
+    rows = "".join(text["text"] for text in texts).splitlines()
+    return {name: list(map(int, numbers)) for name, *numbers in map(str.split, rows)}
+
+
+def test_each_call_that_returns_is_timed(times: Path) -> None:
+    """Eight threads, recursion, exceptions, longjmp, tail calls: the program's own counts, and times between its own."""
+    said = run("--time", "--json", *OPTIONS, "--native", times, 300, status=7)
+    own, found = _own(said), result(said)
+    for name in NAMES:
+        row = found[name]
+        assert row["untimed"] == []
+        assert row["timed"] == own[name][0] > 0
+        assert row["recorded"] == row["hits"]
+        assert sum(one["timed"] for one in row["callers"]) == row["timed"]
+        assert sum(one["time"] for one in row["callers"]) == pytest.approx(row["time"], rel=1e-3)
+        assert max(one["longest"] for one in row["callers"]) == row["longest"]
+    assert found["throws"]["hits"] == 2400 and found["throws"]["timed"] == 1600
+    assert found["jumps"]["hits"] == 2400 and found["jumps"]["timed"] == 1920
+    _, within, around = own["measured"]
+    # The clocks tick at the same rate, as well as that was measured.
+    assert within / 1e9 * 0.98 <= found["measured"]["time"] <= around / 1e9 * 1.02
+    climbed = {one["native"]: one for one in found["climbs"]["callers"]}
+    assert climbed["work"]["timed"] == 2400
+    assert found["spin"]["longest"] <= found["spin"]["time"]
+
+
+def test_times_without_records(times: Path) -> None:
+    """`--count --time`: totals, which nothing can drop."""
+    said = run("--time", "--count", "--json", *OPTIONS, "--native", times, 5000, status=7)
+    own, found = _own(said), result(said)
+    assert {name: found[name]["timed"] for name in NAMES} == {name: own[name][0] for name in NAMES}
+    _, within, around = own["measured"]
+    assert within / 1e9 * 0.98 <= found["measured"]["time"] <= around / 1e9 * 1.02
+    assert "callers" not in found["spin"] and "longest" not in found["spin"]
+
+
+def test_a_condition_times_the_calls_for_which_it_is_true(times: Path) -> None:
+    """Also where an exception left a call of which it was true: the next one there has no time of it."""
+    said = run("--time", "--json", "-b", "throws if $rdi % 7 == 3", "--native", times, 300, status=7)
+    row = result(said)["throws"]
+    true = [number for number in range(300) if number % 7 == 3]
+    assert row["hits"] == 8 * len(true)
+    assert row["timed"] == 8 * sum(number % 3 != 0 for number in true)
+
+
+def test_stops_meanwhile_cost_times_and_make_none(times: Path) -> None:
+    """Libraries are loaded while eight threads run: they are stopped, and some in our code."""
+    said = run("--time", "--json", *OPTIONS, "--native", times, 3000, 25, status=7)
+    own, found = _own(said), result(said)
+    for name in NAMES:
+        assert found[name]["hits"] >= found[name]["timed"]
+        assert 0 < found[name]["timed"] <= own[name][0]
+    _, _, around = own["measured"]
+    assert found["measured"]["time"] <= around / 1e9 * 1.02
+
+
+def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
+    """A way out without room, and a line within a function; the calls are counted all the same."""
+    source = tmp_path / "short.c"
+    source.write_text(
+        "__asm__(\".globl narrow\\n.type narrow,@function\\nnarrow: movl $1, %eax\\n testl %edi, %edi\\n jz 1f\\n"
+        " movl $2, %eax\\n1: ret\\n.size narrow,.-narrow\\n.globl next\\nnext: ret\\n\");\n"
+        "extern int narrow(int);\n"
+        "int main(void) {\n    int sum = 0;\n    for (int at = 0; at < 100; at++)\n        sum += narrow(at);\n"
+        "    return sum == 199 ? 7 : 1;\n}\n"
+    )
+    subprocess.run(["gcc", "-O0", "-g", "-o", tmp_path / "short", source], check=True)
+    said = run("--time", "--json", "-b", "narrow", "--native", tmp_path / "short", status=7)
+    row = result(said)["narrow"]
+    if row["hits"] is not None:
+        assert row["hits"] == 100 and row["timed"] == 0
+        assert "way out" in row["untimed"][0]
+    said = run("--time", "-b", "narrow", "-b", f"{source}:6", "--native", tmp_path / "short", status=7)
+    assert "Not timed" in said and "it is not the beginning of a function" in said
+
+
+def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"import ctypes, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+        "def once(n): library.twice(n)\nfor i in range(500): once(i)\n"
+    )
+    events, stacks = tmp_path / "events.json", tmp_path / "stacks.txt"
+    said = run("--time", "--json", "--perfetto", events, "--folded", stacks, "-b", "twice", script)
+    row = result(said)["twice"]
+    found: list[dict[str, Any]] = json.loads(events.read_text())["traceEvents"]
+    assert len(found) == 500 == row["timed"]
+    assert {event["ph"] for event in found} == {"X"}
+    assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(range(500))
+    assert sum(event["dur"] for event in found) / 1e6 == pytest.approx(row["time"], rel=1e-3)
+    assert {event["args"]["python"] for event in found} == {f"{script}:4 in once"}
+    lines = dict(line.rsplit(" ", 1) for line in stacks.read_text().splitlines())
+    assert all(name.startswith(f"{script}:4 in once;") for name in lines)
+    assert sum(map(int, lines.values())) == pytest.approx(row["time"] * 1e6, abs=len(lines))
