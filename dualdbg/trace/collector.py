@@ -275,10 +275,10 @@ class Collector:
     ) -> None:
         found: dict[tuple[int, int, int, int], list[int]] = {}
         words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
-        *keys, durations_of = (piece[word :: recording.WORDS] for word in (*words, durations.DURATION))
-        for (who, *where), ticks in zip(zip(*keys, strict=True), durations_of, strict=True):
-            if who >> 32 in returns:
-                found.setdefault((who, *where), []).append(ticks)
+        keys = zip(*(piece[word :: recording.WORDS] for word in words), strict=True)
+        for key, duration in zip(keys, piece[durations.DURATION :: recording.WORDS], strict=True):
+            if key[0] >> 32 in returns:
+                found.setdefault(key, []).append(duration)
         for (who, caller, code, instruction), ticks in found.items():
             records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
             site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)))
