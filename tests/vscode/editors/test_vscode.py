@@ -349,7 +349,7 @@ def test_the_first_journey(session: Session, browser: Browser) -> None:
         window.has_frames("at::_ops::randn::call.*")
         window.has_variables(r"size = \[2, 3\].*")
         window.press("F5")
-        window.has_frames("at::native::randn.*", FOLDED, BOUNDARY, line(3))
+        window.has_frames("at::native::randn.*", "Show 5 More: disassembly", BOUNDARY, line(3))
         window.has_variables(r"size = \[2, 3\].*", "device = cpu.*")
         window.look("journey-1")
         window.press("Shift", "F11")
