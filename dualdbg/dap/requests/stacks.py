@@ -99,9 +99,11 @@ def _body(
         return bodies.boundary(id, row.above, row.below)
     reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None
     source, line = adapter.sources.of_frame(frame, reference)
-    if source is not None and row is meant:
-        source.pop("presentationHint", None)  # VS Code folds what is de-emphasized, the first frame too
     body = bodies.frame(id, frame, source, line, adapter.client)
+    if row is meant:  # VS Code folds what is subtle or de-emphasized, the first frame too
+        body.pop("presentationHint", None)
+        if source is not None:
+            source.pop("presentationHint", None)
     if wanted:
         body["name"] = bodies.formatted_name(frame, wanted)
     return body

@@ -346,7 +346,9 @@ def test_the_first_journey(session: Session, browser: Browser) -> None:
         window.has_frames("torch::autograd::THPVariable_randn.*", seconds=START_SECONDS)
         window.has_variables(r"args = \(2, 3\).*")
         window.press("F5")
-        window.has_frames("at::_ops::randn::call.*")
+        window.has_frames(
+            "at::_ops::randn::call.*", "torch::autograd::THPVariable_randn.*", BOUNDARY, line(3)
+        )
         window.has_variables(r"size = \[2, 3\].*")
         window.press("F5")
         window.has_frames("at::native::randn.*", "Show 5 More: disassembly", BOUNDARY, line(3))
