@@ -10,6 +10,7 @@ from itertools import zip_longest
 
 from scripts.transcripts import masked
 
+_COLUMN = 12.2  # the width of a letter, as Rich draws it
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
 # What one run prints otherwise than another: numbers of processes and threads wherever they stand, of pipes, and the
 # paths and columns that their length moves.
@@ -24,12 +25,11 @@ _VARIES = (
 
 def lines_of(svg: str) -> list[str]:
     """The lines of text in a picture as Rich and Textual write it."""
-    rows: dict[float, list[tuple[float, str]]] = defaultdict(list)
-    for x, y, text in _TEXT.findall(svg):
-        rows[float(y)].append((float(x), html.unescape(text).replace("\N{NO-BREAK SPACE}", " ")))
-    return [
-        "".join(text for _, text in sorted(rows[y], key=lambda part: part[0])).strip() for y in sorted(rows)
-    ]
+    rows: dict[float, str] = defaultdict(str)
+    for x, y, text in sorted(_TEXT.findall(svg), key=lambda part: (float(part[1]), float(part[0]))):
+        line = rows[float(y)].ljust(round(float(x) / _COLUMN))  # what is only space is not in the picture
+        rows[float(y)] = line + html.unescape(text).replace("\N{NO-BREAK SPACE}", " ").replace("\n", "")
+    return [line.strip() for line in rows.values()]
 
 
 def same_of(line: str) -> str:

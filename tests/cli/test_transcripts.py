@@ -55,7 +55,7 @@ def test_blocks_are_found_and_written_anew(tmp_path: Path, monkeypatch: pytest.M
     )
     (found,) = script.transcripts(page.read_text())
     assert (found.command, found.shown) == ("dualdbg --version", ("old", "", "older"))
-    monkeypatch.setattr(script, "now", lambda one: ["new", "", f"of {one.command}"])
+    monkeypatch.setattr(script, "now", lambda one, runner: ["new", "", f"of {one.command}"])
     assert not script.check(page, write=True)
     assert page.read_text().splitlines()[4:9] == [
         "    $ dualdbg --version",
@@ -66,6 +66,19 @@ def test_blocks_are_found_and_written_anew(tmp_path: Path, monkeypatch: pytest.M
     ]
     assert page.read_text().endswith("text\n\n    $ dualdbg ps\n")
     assert script.check(page, write=False)
+
+
+def test_an_installed_dualdbg_sees_nothing_of_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    other = script.Runner("/opt/bin/dualdbg", "/opt/bin/python3")
+    assert other.command("dualdbg run -b x a.py") == [
+        "/opt/bin/dualdbg",
+        *["run", "--python", "/opt/bin/python3", "-b", "x", "a.py"],
+    ]
+    assert other.command("dualdbg libs") == ["/opt/bin/dualdbg", "libs"]
+    assert "PYTHONPATH" not in other.environment()
+    assert script.Runner().command("dualdbg libs") == [sys.executable, "-m", "dualdbg", "libs"]
+    assert script.Runner().environment()["PYTHONPATH"] == str(ROOT)
 
 
 def test_a_mark_without_a_command_is_refused() -> None:

@@ -77,10 +77,24 @@ def test_the_disassembly_of_a_frame_without_source(client: Client) -> None:
     client.start({"code": "import os\nos.getsid(0)"}, functions=["getsid"])
     without = client.stack(client.stopped()["threadId"])[0]
     assert without["source"]["origin"] == "disassembly"
-    assert without["source"]["presentationHint"] == "deemphasize"
+    assert "presentationHint" not in without["source"]  # it is what the breakpoint was set for
     text = client.request("source", {"sourceReference": without["source"]["sourceReference"]})["content"]
     line = text.splitlines()[without["line"] - 1]
     assert line.startswith("=> ") and without["instructionPointerReference"] in line
+
+
+def test_frames_without_source_are_deemphasized_where_the_program_only_was(client: Client) -> None:
+    """So an editor goes to the first frame with source by itself, and folds the others."""
+    client.start({"code": "import time\nprint('ready', flush=True)\ntime.sleep(1000)"})
+    client.wait_output("ready")
+    thread = client.request("threads")["threads"][0]["id"]
+    client.go("pause", thread)
+    native = [
+        frame["source"]
+        for frame in client.stack(client.stopped(reason="pause")["threadId"])
+        if frame.get("source", {}).get("origin") == "disassembly"
+    ]
+    assert native and {source.get("presentationHint") for source in native} == {"deemphasize"}
 
 
 def test_steps_by_instruction(client: Client, frame: Message) -> None:

@@ -123,6 +123,7 @@ def start(client: Client, page: Path) -> None:
 
 def top(client: Client, thread: int) -> tuple[dict[str, Any], str]:
     frame = client.stack(thread, levels=1)[0]
+    assert "presentationHint" not in frame  # else VS Code folds it
     source = frame.get("source", {}).get("path", "")
     return frame, stop_text(
         frame["name"], f"{source}:{frame['line']}" if source.endswith(".py") else "native"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...model import Frame, NativeFrame, PythonFrame, Role, Stack, State
+from ...model import Frame, NativeFrame, PythonFrame, Reason, Role, Stack, State
 from ...protocol import dap_types as dap
 from .. import stepping_alone
 from ..adapter import Adapter
@@ -47,11 +47,13 @@ async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceR
     page = rows[start : start + levels if levels > 0 else None]
     references = await _references(adapter, tid, page)
     wanted = arguments.object("format").values
+    meant = _meant(adapter, stack)
     if adapter.module_news.may_have_come(adapter.session.epoch, tid):
         adapter.background(tell_python_modules(adapter))
     return {
         "stackFrames": [
-            _body(adapter, tid, number, row, references, wanted) for number, row in enumerate(page, start)
+            _body(adapter, tid, number, row, references, wanted, meant)
+            for number, row in enumerate(page, start)
         ],
         "totalFrames": len(rows),
     }
@@ -62,6 +64,14 @@ def _own_first(adapter: Adapter, stack: Stack) -> tuple[Frame, ...]:
     stop, frames = adapter.session.stop, stack.visible()
     number = stop.number if stop is not None and stop.thread.tid == stack.thread else 0
     return (*(replace(frame, role=Role.GLUE) for frame in frames[:number]), *frames[number:])
+
+
+def _meant(adapter: Adapter, stack: Stack) -> Frame | None:
+    """The frame that the user has asked for, by a breakpoint or a step; None where the program was just somewhere."""
+    stop, frames = adapter.session.stop, stack.visible()
+    if stop is None or stop.thread.tid != stack.thread or stop.reason in (Reason.PAUSE, Reason.SIGNAL):
+        return None
+    return frames[stop.number] if stop.number < len(frames) else None
 
 
 def with_boundaries(frames: tuple[Frame, ...]) -> list[Frame | Boundary]:
@@ -81,6 +91,7 @@ def _body(
     row: Frame | Boundary,
     references: dict[int, int],
     wanted: dict[str, Any],
+    meant: Frame | None,
 ) -> dap.StackFrame:
     frame = row.below if isinstance(row, Boundary) else row
     id = adapter.debuggee.handles.frames.add(FrameHandle(tid, frame, adapter.session.epoch), (tid, number))
@@ -89,6 +100,10 @@ def _body(
     reference = references.get(frame.engine_id or -1) if isinstance(frame, PythonFrame) else None
     source, line = adapter.sources.of_frame(frame, reference)
     body = bodies.frame(id, frame, source, line, adapter.client)
+    if row is meant:  # VS Code folds what is subtle or de-emphasized, the first frame too
+        body.pop("presentationHint", None)
+        if source is not None:
+            source.pop("presentationHint", None)
     if wanted:
         body["name"] = bodies.formatted_name(frame, wanted)
     return body
