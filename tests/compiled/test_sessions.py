@@ -161,6 +161,35 @@ def test_an_editor_is_told_what_a_frame_computes(compiled: Path, client: Client)
     assert names[0] == f"kernel [computes {SAMPLE.name}:16]"
 
 
+def test_a_graph_of_fx_is_python_like_any_other(tmp_path: Path) -> None:
+    """Its code is in no file: it says itself what it is."""
+    program = tmp_path / "graph.py"
+    program.write_text(
+        "import torch\nfrom torch.fx import symbolic_trace\n"
+        "def double(x):\n    return torch.relu(x) * 2\n"
+        "print(symbolic_trace(double)(torch.ones(2)))\n"
+    )
+    words = [
+        "run",
+        "--batch",
+        "--json",
+        "--all-code",
+        "-b",
+        "py:forward",
+        "-x",
+        "bt",
+        "-x",
+        "print self.code",
+    ]
+    done = dualdbg(*words, "-x", "next", "-x", "delete 1", "-x", "continue", program)
+    stop, after = done.of("stopped")
+    assert stop["frame"]["file"].startswith("<eval_with_key>.0 from ")
+    assert stop["frame"]["file"].endswith("graph.py:3 in double")
+    assert (after["frame"]["function"], after["frame"]["line"]) == ("forward", stop["frame"]["line"] + 1)
+    assert "torch.relu(x)" in done.of("value")[0]["value"]
+    assert done.of("exited")[0]["code"] == 0
+
+
 MODEL = """\
 import sys
 import torch

@@ -111,6 +111,7 @@ def handles_in(source: str) -> dict[str, int]:
 
 
 def lines_that_call(source: str, name: str) -> list[int]:
+    """Where a module calls a kernel, without a handle that says which call it is."""
     call = re.compile(rf"^\s+{re.escape(name)}\(")
     return [number for number, line in enumerate(source.splitlines(), 1) if call.match(line)]
 
@@ -137,4 +138,5 @@ def traces_of_model(text: str) -> dict[str, tuple[ProgramLine, ...]]:
 
 
 def in_order(lines: Iterable[ProgramLine]) -> tuple[ProgramLine, ...]:
+    """Each line once, by files and lines."""
     return tuple(sorted(set(lines), key=lambda one: (one.file, one.line, one.function)))
