@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 
-from ..errors import CommandError
+from ..errors import CommandError, DualdbgError
 from ..folders import expanded
 from ..in_thread import in_thread
 from ..model import STEP_LAYERS
@@ -39,7 +40,8 @@ class FunctionNames:
         image = session.breakpoints.image
         if self._prepared != (image.pid, image.version):
             self._prepared = image.pid, image.version
-            await in_thread(image.prepare_continuations)
+            with suppress(DualdbgError):  # there is no thread to be had: names are searched for
+                await in_thread(image.prepare_continuations)
 
 
 def breakpoint_numbers(session: Session | None) -> list[int]:

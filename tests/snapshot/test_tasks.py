@@ -181,6 +181,20 @@ def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
     assert "no task has 'nosuch' in its name or coroutine" in prompt.stderr + prompt.stdout
 
 
+def test_tasks_of_a_core_are_those_of_the_process(python: Path, tmp_path: Path) -> None:
+    """Of each version, in its core: what the program itself said of them."""
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    with program(python) as (pid, expected):
+        command = [gcore, "-o", str(tmp_path / "core"), str(pid)]
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    told = dualdbg("stacks", "--tasks", "--json", str(tmp_path / f"core.{pid}")).stdout
+    (dead,) = map(json.loads, told.splitlines())
+    assert dead["task_notes"] == []
+    assert {int(task["id"], 16): (task["name"], task["coroutine"]) for task in dead["tasks"]} == {
+        id: (row["name"], row["coroutine"]) for id, row in expected.items()
+    }
+
+
 ANYIO = """\
 import asyncio, anyio
 async def waits():
