@@ -1,4 +1,4 @@
-"""What a start costs, by the clock and in CPU time, beside plain Python, gdb and debugpy: with PyTorch, and with nothing.
+"""What a start costs, by the clock and in CPU time, beside plain Python, gdb and debugpy: with PyTorch, with nothing.
 
 ``--python PATH`` runs the programs; ``--torch-less`` leaves PyTorch out.
 """
