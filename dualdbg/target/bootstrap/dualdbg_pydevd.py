@@ -369,7 +369,6 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
             or code.co_name == "_run_module_as_main"
             or (host and not code.co_filename.startswith("<frozen "))
         ):
-            debugger.awaits_program = False
             if debugger.tracing is not None and debugger.tracing.rest(frame):
                 return None
             debugger.enable_tracing(debugger.trace_dispatch)
