@@ -130,6 +130,9 @@ def test_without_the_library_that_traces_other_threads_all_is_traced_from_the_be
     ],
 )
 def test_a_breakpoint_that_is_set_while_nothing_is_traced(python: str, script: Path, place: Any) -> None:
+    if place[0] == "numbers" and asyncio.run(version_of(python)) == (3, 12):
+        pytest.skip("pydevd does not stop in a generator that has begun before, in 3.12")
+
     async def scenario(client: Client) -> None:
         await client.start()
         await ready(client)
