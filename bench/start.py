@@ -1,4 +1,4 @@
-"""What a start costs, by the clock and in CPU time, against plain Python, gdb and debugpy by hand: of PyTorch, of nothing.
+"""What a start costs, by the clock and in CPU time, beside plain Python, gdb and debugpy: with PyTorch, with nothing.
 
 ``--python PATH`` runs the programs; ``--torch-less`` leaves PyTorch out.
 """
@@ -128,7 +128,9 @@ def compare(alternatives: dict[str, list[str]]) -> None:
             measure(command, found[name])
     first = next(iter(found.values()))
     plain, plain_cpu = statistics.median(first.wall), statistics.median(first.cpu)
-    print(f"{'':42} {'median s':>9} {'min':>6} {'x plain':>8} {'CPU s':>7} {'min':>6} {'x plain':>8} {'gdb MB':>7}")
+    print(
+        f"{'':42} {'median s':>9} {'min':>6} {'x plain':>8} {'CPU s':>7} {'min':>6} {'x plain':>8} {'gdb MB':>7}"
+    )
     for name, costs in found.items():
         wall, cpu = statistics.median(costs.wall), statistics.median(costs.cpu)
         row = f"{name:42} {wall:9.2f} {min(costs.wall):6.2f} {wall / plain:8.2f}"

@@ -50,7 +50,7 @@ def _cleaned(thing: Any, texts: Mapping[type[Any], frozenset[str]]) -> Any:
     if kind is tuple or kind is list:
         new = [_cleaned(part, texts) for part in thing]
         return thing if all(map(is_, thing, new)) else kind(new)
-    names = _parts(kind)
+    names = _parts(kind)  # type: ignore[arg-type]
     if names is None:
         return {_cleaned(key, texts): _cleaned(value, texts) for key, value in thing.items()}
     if not names:

@@ -20,7 +20,7 @@ MOST = 4000  # beyond that there are those of versions of dualdbg that are no mo
 
 
 class KeptCode:
-    """Takes the place of `exec` in `dataclasses`, from :meth:`begin` on. ``user`` is the command that is carried out."""
+    """Takes the place of `exec` in `dataclasses`, from :meth:`begin` on. ``user`` is the command that runs."""
 
     def __init__(self, user: str) -> None:
         self._name = f"classes-{user}-{sys.implementation.cache_tag}-{sys.hexversion:x}"
@@ -49,7 +49,12 @@ class KeptCode:
         self._path = cache_directory() / self._name
         try:
             found = marshal.loads(self._path.read_bytes())
-        except (OSError, EOFError, ValueError, TypeError):  # there is none, or not all of it: it is made again
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            TypeError,
+        ):  # there is none, or not all of it: it is made again
             return
         if isinstance(found, dict):
             self._known = found
@@ -65,7 +70,7 @@ class KeptCode:
         part = self._path.with_name(f".{self._path.name}.{os.getpid()}")
         try:
             part.write_bytes(data)
-            os.replace(part, self._path)
+            part.replace(self._path)
         except OSError:
             with contextlib.suppress(OSError):  # nor is it there
                 part.unlink()

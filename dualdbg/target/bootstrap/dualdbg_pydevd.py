@@ -54,6 +54,7 @@ def quick(pydevd: Any, failed: int) -> type:
             return super().on_evaluate_request(py_db, request)
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
+        awaits_program = False  # it is traced from its first frame on, or later
         conditions_may_fail = False
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
@@ -91,6 +92,8 @@ def quick(pydevd: Any, failed: int) -> type:
             return self.watches
 
         def enable_tracing(self, trace: Any = None, *given: Any, **named: Any) -> None:
+            if self.awaits_program and self.tracing is not None and self.tracing.is_alone():
+                return
             if self.tracing is not None:
                 self.tracing.begin()
                 trace = trace if trace is None else self.tracing.in_front_of(trace)
@@ -372,7 +375,8 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
             return debugger.trace_dispatch(frame, event, arg)
         return None
 
-    pydevd_tracing.SetTrace(begin)
+    # The interpreter's own function: pydevd's would load a library for it.
+    (pydevd_tracing.TracingFunctionHolder._original_tracing or sys.settrace)(begin)
     frame: Any = sys._getframe()
     while frame is not None:
         frame.f_trace = None

@@ -1,4 +1,4 @@
-"""Runs in the target, up to 3.11: keeps pydevd out of what it has no business with, and tracing off while nobody wants it.
+"""Runs in the target, up to 3.11: keeps pydevd out of what is not its business, and tracing off while nobody wants it.
 
 pydevd looks at each function that begins, for half a second of `import torch`. With breakpoints of lines alone it has
 to see the functions of files that have one: all others are let go before it is asked. Tracing itself takes a fifth of
@@ -25,7 +25,10 @@ _BESIDE_LINES = (
     "has_plugin_exception_breaks",
 )
 _NO_STEP = -1  # pydev_step_cmd of a thread that neither steps nor is to stop
-_NO_COUNT_OF_TRACED_THREADS = (3, 10)  # from here on a thread is traced without a helper thread that is counted
+_NO_COUNT_OF_TRACED_THREADS = (
+    3,
+    10,
+)  # from here on a thread is traced without a helper thread that is counted
 
 
 class Tracing:
@@ -66,16 +69,14 @@ class Tracing:
         It is a function, not an object with ``__call__``: half a million calls are made of it by `import torch`.
         """
         tracer = trace.get_method_object() if hasattr(trace, "get_method_object") else trace
-        known = getattr(tracer, "_args", ())
-        info = known[2] if len(known) > 2 else None
+        known: Any = getattr(tracer, "_args", ())
+        info: Any = known[2] if len(known) > 2 else None
         if not hasattr(info, "pydev_step_cmd"):
             return trace  # the one that a thread has before its first event
         passed, passes_over = self._passed, self._passes_over
 
         def front(frame: FrameType, event: str, argument: Any) -> Any:
-            if info.pydev_step_cmd == _NO_STEP and (
-                frame.f_code.co_filename in passed or passes_over(frame)
-            ):
+            if info.pydev_step_cmd == _NO_STEP and (frame.f_code.co_filename in passed or passes_over(frame)):
                 return None
             return trace(frame, event, argument)
 
@@ -92,18 +93,28 @@ class Tracing:
 
         if (
             sys.version_info < _NO_COUNT_OF_TRACED_THREADS
-            or pydevd_tracing._load_python_helper_lib() is None  # what traces other threads
+            or not traces_other_threads()
             or not let_new_threads_rest(self._pydevd)
             or self._is_wanted()
         ):
             return False
         from pydevd_file_utils import get_abs_path_real_path_and_base_from_frame
 
-        get_abs_path_real_path_and_base_from_frame(first)  # pydevd keeps it: the program may go to another folder
+        get_abs_path_real_path_and_base_from_frame(
+            first
+        )  # pydevd keeps it: the program may go to another folder
         self.rests = True
         self._pydevd.threading.settrace(None)
         pydevd_tracing.SetTrace(None)
         return True
+
+    def is_alone(self) -> bool:
+        """Whether the program has the current thread alone."""
+        threading = self._pydevd.threading
+        return not any(
+            number != threading.get_ident() and is_traced(thread, threading)
+            for number, thread in list(threading._active.items())
+        )
 
     def _is_wanted(self) -> bool:
         debugger = self._debugger
@@ -127,7 +138,9 @@ class Tracing:
         debugger, threading = self._debugger, self._pydevd.threading
         self.rests = False  # a thread that begins now traces itself
         threading.settrace(debugger.trace_dispatch)
-        numbers = [number for number, thread in list(threading._active.items()) if is_traced(thread, threading)]
+        numbers = [
+            number for number, thread in list(threading._active.items()) if is_traced(thread, threading)
+        ]
         here = threading.get_ident()
         if here in numbers:
             debugger.enable_tracing(debugger.trace_dispatch)
@@ -145,6 +158,19 @@ def is_traced(thread: Any, threading: Any) -> bool:
     return not ours and not isinstance(thread, threading._DummyThread)
 
 
+def traces_other_threads() -> bool:
+    """Whether debugpy's library that does is there, and may be loaded; it is when it is needed."""
+    import pydevd_tracing
+    from _pydevd_bundle.pydevd_constants import (  # type: ignore[import-not-found]
+        ENV_FALSE_LOWER_VALUES,
+        LOAD_NATIVE_LIB_FLAG,
+    )
+
+    return LOAD_NATIVE_LIB_FLAG not in ENV_FALSE_LOWER_VALUES and bool(
+        pydevd_tracing.get_python_helper_lib_filename()
+    )
+
+
 def let_new_threads_rest(pydevd: Any) -> bool:
     """A thread that begins while the debugger rests is not traced. Whether that could be arranged."""
     from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
@@ -158,7 +184,11 @@ def let_new_threads_rest(pydevd: Any) -> bool:
     def begins(debugger: Any) -> None:
         """Called in the new thread."""
         tracing = getattr(debugger, "tracing", None)
-        if tracing is not None and tracing.rests and pydevd.threading.get_ident() not in dummies(pydevd.threading):
+        if (
+            tracing is not None
+            and tracing.rests
+            and pydevd.threading.get_ident() not in dummies(pydevd.threading)
+        ):
             return
         usual(debugger)
 
@@ -170,7 +200,9 @@ def let_new_threads_rest(pydevd: Any) -> bool:
 def dummies(threading: Any) -> Set[int]:
     """Numbers of threads that `threading` has not started: they are not in its care when tracing begins."""
     return {
-        number for number, thread in list(threading._active.items()) if isinstance(thread, threading._DummyThread)
+        number
+        for number, thread in list(threading._active.items())
+        if isinstance(thread, threading._DummyThread)
     }
 
 
