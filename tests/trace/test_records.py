@@ -126,7 +126,7 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
 
 
 def _check_format(whole: dict[str, Any]) -> None:
-    """What the Trace Event Format asks of a file with instant events: their scope, times and numbers, plain arguments."""
+    """What the Trace Event Format asks of a file with instant events: scope, times, numbers, plain arguments."""
     assert set(whole) == {"displayTimeUnit", "traceEvents"} and whole["displayTimeUnit"] in ("ms", "ns")
     for event in whole["traceEvents"]:
         assert set(event) == {"name", "ph", "s", "ts", "pid", "tid", "args"}
