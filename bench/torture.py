@@ -39,6 +39,7 @@ _PROGRAM = Path(__file__).with_name("_torture_program.py")
 _SURE = re.compile(
     r"_ZN2at4_ops\d+(mm|relu|sort|cumsum|_fft_r2c|arange|where_self|addmm|conv2d)\d*(4call|10redispatch)"
 )
+_SURE_PYTHON = re.compile(r"builtin_(ord|hash|divmod|sorted|chr)$")
 _LIKELY = re.compile(r"_ZN?K?(2at4_ops|2at6native|3c10|5torch8autograd)")
 
 
@@ -81,6 +82,7 @@ class Program:
         self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid = self._process.pid
         self.rounds = 0
+        self.threads = threads
 
     def tell(self, words: str) -> None:
         """Give it a line."""
@@ -144,7 +146,8 @@ def chosen(one: Held, count: int, seed: int) -> list[tuple[str, int]]:
         rows = functions_of(module.path) if module is not None else []
         of[kind] = [(name, address + module.bias) for name, address in rows if module is not None]
     corpus = [row for row in of["corpus"] if re.fullmatch(r"f\d+", row[0])]
-    python = dice.sample(of["python"], min(len(of["python"]), (count - len(corpus)) // 2))
+    python = [row for row in of["python"] if _SURE_PYTHON.match(row[0])]
+    python += dice.sample(of["python"], min(len(of["python"]), (count - len(corpus)) // 2))
     sure = [row for row in of["torch"] if _SURE.match(row[0])]
     likely = [row for row in of["torch"] if _LIKELY.match(row[0])]
     dice.shuffle(likely)
@@ -219,10 +222,14 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
             raise Harm(f"counts of the corpus (ours, its own): {others[:10]}")
     found.equal = len(ours_too)
     first, second = (ours for _, ours in counted)
+    # What the rounds themselves call: the rest of the program has other counts each time.
+    in_all = ROUNDS * program.threads
     same = [
         key
         for key in places
-        if 0 < first[key] == second[key] <= _MOST_BY_GDB * ROUNDS and key not in ours_too
+        if 0 < first[key] == second[key] <= _MOST_BY_GDB * ROUNDS
+        and first[key] % in_all == 0
+        and key not in ours_too
     ]
     random.Random(seed).shuffle(same)
     addresses = {key: places[key].location.address or 0 for key in same[:by_gdb]}

@@ -87,7 +87,9 @@ class Placement:
 def ways_out(function: Function) -> set[int]:
     """Where its direct jumps lead that leave it."""
     targets = {
-        target_of(one) for one in iced.Decoder(64, function.code, ip=function.start) if not one.is_call_near
+        target_of(one)
+        for one in iced.Decoder(64, function.code, ip=function.start)
+        if one.flow_control != iced.FlowControl.NEXT and not one.is_call_near
     }
     return {
         target for target in targets if target is not None and not function.start <= target < function.end
@@ -152,6 +154,7 @@ def check_movable(one: Any) -> None:
 
 def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner: set[int]) -> None:
     """Raises CannotPlace where the program may come to bytes of the jump that are not its first."""
+    indirect = iced.FlowControl.INDIRECT_BRANCH
     parts: list[Iterable[Any]] = [
         body,
         *(iced.Decoder(64, code, ip=start) for start, code in function.others),
@@ -160,7 +163,7 @@ def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner:
         for one in part:
             if target_of(one) in forbidden:
                 raise CannotPlace(f"a branch at {one.ip:#x} leads into its first bytes")
-            if inner and one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not is_through_got(one):
+            if inner and one.flow_control == indirect and not is_through_got(one):
                 raise CannotPlace("a jump through a table may lead into its first bytes")
     if any(pad in forbidden for pad in function.pads):
         raise CannotPlace("exceptions land in its first bytes")
@@ -169,6 +172,8 @@ def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner:
 
 def target_of(one: Any) -> int | None:
     """Where a direct jump or call leads; None for another instruction."""
+    if one.flow_control == iced.FlowControl.NEXT:  # most are asked no more than this
+        return None
     direct = one.is_jcc_short_or_near or one.is_jmp_short_or_near or one.is_call_near
     if direct or one.is_loop or one.is_loopcc or one.is_jcx_short:
         return int(one.near_branch_target)

@@ -29,10 +29,10 @@ def test_some_hundreds_of_functions(tmp_path: Path) -> None:
     """Of a compiled corpus, whose own counts are the same, and of the interpreter."""
     corpus = make(tmp_path, 250)
     with torture.running(corpus, 3, with_torch=False) as program:
-        found = asyncio.run(torture.torture(program, 400, 2, by_gdb=5))
+        found = asyncio.run(torture.torture(program, 400, 2, by_gdb=8))
         program.end()
-    assert found.placed > 350 and found.called > 250, found
-    assert found.equal > 200 and found.equal_by_gdb == 5, found
+    assert found.placed > 350 and found.called > 230, found
+    assert found.equal > 200 and found.equal_by_gdb >= 3, found
 
 
 @pytest.mark.torch

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SymbolError
+from dualdbg.symbols import objfile
+from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.objfile import Objfile, load_bias
 from tests.symbols.conftest import run, torch_library
 
@@ -37,6 +39,16 @@ def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], fla
         for address, symbol in library.symbols_at(range(start, start + size)).items():
             assert symbol is not None and symbol.linkage_name in names[start], (hex(address), symbol)
             assert symbol.address == start
+
+
+def test_who_asks_often_is_given_the_same(shapes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is put in order then."""
+    often, seldom = (Objfile(ElfFile.open(str(shapes))) for _ in range(2))
+    addresses = [address for start in seldom.frames.starts for address in range(start, start + 9)]
+    one_by_one = [seldom.symbol_at(address) for address in addresses[:900]]
+    assert len(set(one_by_one)) > 20
+    monkeypatch.setattr(objfile, "_MANY", 0)
+    assert [often.symbol_at(address) for address in addresses[:900]] == one_by_one
 
 
 @pytest.mark.usefixtures("binutils")

@@ -103,7 +103,9 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
     script.write_text(_SCRIPT.format(library=str(library)))
     events, stacks = tmp_path / "events.json", tmp_path / "stacks.txt"
     run("--perfetto", events, "--folded", stacks, "-b", "twice", script)
-    found = json.loads(events.read_text())["traceEvents"]
+    whole = json.loads(events.read_text())
+    _check_format(whole)
+    found = whole["traceEvents"]
     assert len(found) == 8500
     assert {event["name"] for event in found} == {"twice"} and {event["ph"] for event in found} == {"i"}
     assert len({event["tid"] for event in found}) == 9
@@ -121,6 +123,18 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
         f"{script}:9 in worker": 8000,
         f"{script}:6 in once": 500,
     }
+
+
+def _check_format(whole: dict[str, Any]) -> None:
+    """What the Trace Event Format asks of a file with instant events: scope, times, numbers, plain arguments."""
+    assert set(whole) == {"displayTimeUnit", "traceEvents"} and whole["displayTimeUnit"] in ("ms", "ns")
+    for event in whole["traceEvents"]:
+        assert set(event) == {"name", "ph", "s", "ts", "pid", "tid", "args"}
+        assert event["ph"] == "i" and event["s"] in ("g", "p", "t")
+        assert isinstance(event["name"], str) and event["name"]
+        assert isinstance(event["ts"], (int, float)) and event["ts"] >= 0
+        assert all(isinstance(event[key], int) and event[key] > 0 for key in ("pid", "tid"))
+        assert all(isinstance(value, (str, int)) for value in event["args"].values())
 
 
 def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> None:
