@@ -168,9 +168,7 @@ class _Tracer:
                 session.after_stop.append(terminal.take)
             self._subscribe(session)
 
-        session = await launch(
-            what, chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone
-        )
+        session = await launch(what, chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone)
         if pipes is not None:
             pipes.close_write_ends()
         return session
@@ -203,7 +201,8 @@ class _Tracer:
             memory = PythonMemory(not self._options.counts)
         except OSError as error:
             raise UsageError(
-                f"trace: there is no room for the memory of a trace: {error.strerror}", "free some memory (df /dev/shm)"
+                f"trace: there is no room for the memory of a trace: {error.strerror}",
+                "free some memory (df /dev/shm)",
             ) from error
         try:
             memory.add(self._python_probes)
@@ -296,7 +295,9 @@ class _Tracer:
                 area.show(partial(live_table.lines, rows, before, seconds))
                 before = {row.function: row.hits for row in rows}
             area.close()
-        except OSError:  # the terminal is gone, and what is to be said of that is said where the result is written
+        except (
+            OSError
+        ):  # the terminal is gone, and what is to be said of that is said where the result is written
             return
 
     async def _drive(self, session: Session) -> None:
@@ -339,7 +340,9 @@ class _Tracer:
                 self._spool,
                 file,
                 session.pid,
-                lambda source: (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed),
+                lambda source: (
+                    (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed)
+                ),
                 lambda *which: described.get(which),
                 self._trace.collector.lines,
             )

@@ -163,8 +163,12 @@ def _is_of(piece: tuple[int, bytes], target: int | None) -> bool:
     start, code = piece
     if target is None or not start <= target < start + len(code):
         return False
-    first = next((one for one in _decoded(target, code[target - start :]) if one.code != iced.Code.ENDBR64), None)
-    return first is None or not is_through_got(first) or first.flow_control != iced.FlowControl.INDIRECT_BRANCH
+    first = next(
+        (one for one in _decoded(target, code[target - start :]) if one.code != iced.Code.ENDBR64), None
+    )
+    return (
+        first is None or not is_through_got(first) or first.flow_control != iced.FlowControl.INDIRECT_BRANCH
+    )
 
 
 def _decoded(start: int, code: bytes) -> Iterator[Any]:

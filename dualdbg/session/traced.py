@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from ..in_thread import in_thread
 from ..model import Location
+from ..symbols.address_space import Module
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
 from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal
@@ -59,6 +60,7 @@ class Trace:
         self._stopped = 0.0
         self._begun = False
         self._python: PythonMemory | None = None
+        self._modules: dict[tuple[int, int], Module | None] = {}  # by address and epoch
         self._session: Session
         self.collector: Collector
 
@@ -78,6 +80,8 @@ class Trace:
         self.collector = Collector(
             tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
         )
+        if not self._counts:
+            tracing.before_change = self._learn_modules
         if is_ours:  # another process is not given one more trap, for the case of our death
             self.tracing.before_end = partial(in_thread, self.collector.take)
         self.collector.start()
@@ -113,6 +117,12 @@ class Trace:
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    async def _learn_modules(self) -> None:
+        """The libraries of the callers so far."""
+        image = self._session.breakpoints.image
+        for caller, epoch in await in_thread(self.collector.end_epoch):
+            self._modules[caller, epoch] = image.module_at(caller - 1)
 
     def _unit(self, place: TracedPlace) -> float:
         """That of times of a place, in seconds."""
@@ -169,14 +179,20 @@ class Trace:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())
         row.records, row.numbers = records.count, records.numbers
-        names: dict[int, str | None] = {0: None}
+        names: dict[tuple[int, int], str | None] = {}
+        image = self._session.breakpoints.image
         for site in {**records.sites, **records.times}:
-            if site.caller not in names:
-                names[site.caller] = self._session.breakpoints.image.describe(site.caller - 1)[0]
+            key = site.caller, site.epoch
+            if key not in names:
+                at = site.caller - 1
+                module = self._modules[key] if key in self._modules else image.module_at(at)
+                names[key] = image.describe_in(module, at)[0] if site.caller else None
         for site, count in records.sites.items():
-            row.callers[Caller(site.line, names[site.caller])] += count
+            row.callers[Caller(site.line, names[site.caller, site.epoch])] += count
         for site, times in records.times.items():
-            row.caller_times.setdefault(Caller(site.line, names[site.caller]), Times()).add(times, unit)
+            row.caller_times.setdefault(Caller(site.line, names[site.caller, site.epoch]), Times()).add(
+                times, unit
+            )
         if row.times is not None:
             row.times.most = max((one.most for one in row.caller_times.values()), default=0.0)
         return row

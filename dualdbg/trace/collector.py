@@ -96,11 +96,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a function was called: the thread, the address to which it returns (0: not known), the line of Python."""
+    """Where a function was called: the thread, the address to which it returns (0: not known), the line of Python.
+
+    ``epoch``: how often the libraries of the process had changed.
+    """
 
     tid: int
     caller: int
     line: PythonLine | None
+    epoch: int = 0
 
 
 @dataclass
@@ -141,6 +145,7 @@ class Collector:
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
+        self._epoch = 0
         self._over = threading.Event()
         self._looking = threading.Lock()
         self._trouble: BaseException | None = None
@@ -165,6 +170,17 @@ class Collector:
             if site.line is not None:
                 lines[site.line] += count
         return lines.most_common(1)[0][0] if lines else None
+
+    def end_epoch(self) -> set[tuple[int, int]]:
+        """Take what is there now; what comes later is of other libraries.
+
+        Returns the addresses to which calls have returned since the last change, each with its epoch.
+        """
+        with self._looking:
+            self._look()
+            now, self._epoch = self._epoch, self._epoch + 1
+            sites = (site for found in self.records.values() for site in {**found.sites, **found.times})
+            return {(site.caller, now) for site in sites if site.epoch == now}
 
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
@@ -226,7 +242,7 @@ class Collector:
             probe, tid = who >> 32, who & 0xFFFFFFFF
             if probe in probes and probe not in returns:
                 found = self.records.setdefault((source.memory, probe), Records())
-                found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
+                found.sites[Site(tid, caller, lines.get((code, instruction)), self._epoch)] += count
         for probe in probes:
             self._add_numbers(source, probe, whose if len(probes) > 1 else None, columns)
         if self._spool is not None and self._room:
@@ -280,7 +296,7 @@ class Collector:
                 found.setdefault(key, []).append(ticks)
         for (who, caller, code, instruction), ticks in found.items():
             records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
-            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)))
+            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)), self._epoch)
             records.times.setdefault(site, Times()).add(Times(len(ticks), sum(ticks), max(ticks)))
 
     def _add_numbers(

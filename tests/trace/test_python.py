@@ -101,7 +101,9 @@ def test_functions_and_lines_with_native_code(script: Path, version: str) -> Non
     said = run("--time", "--json", "--python", python, "--env", "PYTHONPATH=/nowhere", *options, script)
     found = result(said)
     hits = 8 * sum(range(20)) - 8 * (3 + 7 + 11 + 15 + 19)
-    native = [one for one in found["getppid"]["callers"] if one["python"]]  # a shell may start the interpreter
+    native = [
+        one for one in found["getppid"]["callers"] if one["python"]
+    ]  # a shell may start the interpreter
     assert found["program.py:12"]["hits"] == sum(one["hits"] for one in native) == hits
     assert found["program.py:52"]["hits"] == 3
     assert {name: (found[name]["hits"], found[name]["timed"]) for name in _NAMES} == {
@@ -128,7 +130,10 @@ def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
     )
     run("--time", "--perfetto", events, "-b", "py:call", "-b", "getppid", script)
     found = json.loads(events.read_text())["traceEvents"]
-    assert Counter((event["name"], event["ph"]) for event in found) == {("call", "X"): 100, ("getppid", "X"): 100}
+    assert Counter((event["name"], event["ph"]) for event in found) == {
+        ("call", "X"): 100,
+        ("getppid", "X"): 100,
+    }
     outer = sorted((event for event in found if event["name"] == "call"), key=lambda event: event["ts"])
     inner = sorted((event for event in found if event["name"] == "getppid"), key=lambda event: event["ts"])
     # Two clocks: they agree to some microseconds over a short program, and each is in order.

@@ -167,3 +167,37 @@ def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, v
         number = event["args"]["number"]
         line = f"<template {number}>:{number % 50 + 1} in <module>"
         assert event["args"].get("python", line) == line
+
+
+def test_callers_in_libraries_that_are_gone(library: Path, tmp_path: Path) -> None:
+    """Two libraries, one after the other at one address: each call is by the right one, or by nobody that is known."""
+    program = tmp_path / "program"
+    for name in ("first", "second"):
+        text = f"int twice(int);\nint by_{name}(int n) {{ return twice(n) + 1; }}\n"
+        (tmp_path / f"{name}.c").write_text(text)
+        made = tmp_path / f"{name}.so"
+        subprocess.run(["gcc", "-O0", "-shared", "-fPIC", "-o", made, tmp_path / f"{name}.c"], check=True)
+    (tmp_path / "program.c").write_text(
+        "#include <dlfcn.h>\n#include <stdio.h>\nint twice(int);\n"
+        "static void *from(const char *path, const char *name, int count) {\n"
+        "    void *library = dlopen(path, RTLD_NOW), *found = dlsym(library, name);\n"
+        "    for (int at = 0; at < count; at++) ((int (*)(int))found)(at);\n    dlclose(library);\n    return found;\n}\n"
+        f'int main(void) {{\n    void *one = from("{tmp_path}/first.so", "by_first", 100);\n'
+        f'    return one == from("{tmp_path}/second.so", "by_second", 200) ? 7 : 1 + 0 * twice(1);\n}}\n'
+    )
+    folder = library.parent
+    subprocess.run(
+        [
+            "gcc",
+            "-o",
+            program,
+            tmp_path / "program.c",
+            f"-L{folder}",
+            "-ltwice",
+            f"-Wl,-rpath,{folder}",
+            "-ldl",
+        ],
+        check=True,
+    )
+    row = result(run("--json", "-b", "twice", "--native", program, status=7))["twice"]
+    assert {one["native"]: one["hits"] for one in row["callers"]} == {"by_first": 100, "by_second": 200}

@@ -89,8 +89,8 @@ def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
     """A way out without room, and a line within a function; the calls are counted all the same."""
     source = tmp_path / "short.c"
     source.write_text(
-        "__asm__(\".globl narrow\\n.type narrow,@function\\nnarrow: movl $1, %eax\\n testl %edi, %edi\\n jz 1f\\n"
-        " movl $2, %eax\\n1: ret\\n.size narrow,.-narrow\\n.globl next\\nnext: ret\\n\");\n"
+        '__asm__(".globl narrow\\n.type narrow,@function\\nnarrow: movl $1, %eax\\n testl %edi, %edi\\n jz 1f\\n'
+        ' movl $2, %eax\\n1: ret\\n.size narrow,.-narrow\\n.globl next\\nnext: ret\\n");\n'
         "extern int narrow(int);\n"
         "int main(void) {\n    int sum = 0;\n    for (int at = 0; at < 100; at++)\n        sum += narrow(at);\n"
         "    return sum == 199 ? 7 : 1;\n}\n"
@@ -117,7 +117,9 @@ def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Pa
     found: list[dict[str, Any]] = json.loads(events.read_text())["traceEvents"]
     assert len(found) == 500 == row["timed"]
     assert {event["ph"] for event in found} == {"X"}
-    assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(range(500))
+    assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(
+        range(500)
+    )
     assert sum(event["dur"] for event in found) / 1e6 == pytest.approx(row["time"], rel=1e-3)
     assert {event["args"]["python"] for event in found} == {f"{script}:4 in once"}
     lines = dict(line.rsplit(" ", 1) for line in stacks.read_text().splitlines())
