@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..console import live_table, trace_report
+from ..console.live_table import LiveRow
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
@@ -291,7 +292,7 @@ class _Tracer:
                 seconds = time.monotonic() - shown
                 shown += seconds
                 found = await in_thread(self._trace.so_far, _MOST_LIVE)
-                rows = [live_table.LiveRow(parse(name).short, *rest) for name, *rest in found]
+                rows = [LiveRow(parse(name).short, hits, line, inside) for name, hits, line, inside in found]
                 area.show(partial(live_table.lines, rows, before, seconds))
                 before = {row.function: row.hits for row in rows}
             area.close()

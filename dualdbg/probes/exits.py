@@ -137,8 +137,9 @@ class _Search:
         while behind < len(body) and _is_padding(body[behind]):
             behind += 1
         if behind < len(body):
-            return int(body[behind].ip) - end
-        return body[-1].ip + body[-1].len - end + self._between(body[-1].ip + body[-1].len)
+            return int(body[behind].ip - end)
+        behind_all = int(body[-1].ip + body[-1].len)
+        return behind_all - int(end) + self._between(behind_all)
 
     def _between(self, end: int) -> int:
         """How many bytes there are to the next function, if nothing is there."""

@@ -46,7 +46,8 @@ async def spawn_alone(launch: Launch, meeting: Meeting | None, *, terminal: Term
 class Trace:
     """Follows a session from :meth:`begin` to :meth:`end`; :meth:`close` gives the memory of the records back.
 
-    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``: calls are timed by it.
+    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``:
+    calls are timed by it.
     """
 
     def __init__(

@@ -288,16 +288,16 @@ class Collector:
         columns: Sequence[memoryview],
         lines: Mapping[tuple[int, int], PythonLine | None],
     ) -> None:
-        found: dict[tuple[int, int, int, int], list[int]] = {}
+        found: dict[tuple[int, ...], list[int]] = {}
         words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
         keys = zip(*(columns[word] for word in words), strict=True)
         for key, ticks in zip(keys, columns[durations.DURATION], strict=True):
             if key[0] >> 32 in returns:
                 found.setdefault(key, []).append(ticks)
-        for (who, caller, code, instruction), ticks in found.items():
+        for (who, caller, code, instruction), lasted in found.items():
             records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
             site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)), self._epoch)
-            records.times.setdefault(site, Times()).add(Times(len(ticks), sum(ticks), max(ticks)))
+            records.times.setdefault(site, Times()).add(Times(len(lasted), sum(lasted), max(lasted)))
 
     def _add_numbers(
         self, source: Source, probe: int, whose: memoryview | None, columns: Sequence[memoryview]

@@ -181,7 +181,8 @@ def test_callers_in_libraries_that_are_gone(library: Path, tmp_path: Path) -> No
         "#include <dlfcn.h>\n#include <stdio.h>\nint twice(int);\n"
         "static void *from(const char *path, const char *name, int count) {\n"
         "    void *library = dlopen(path, RTLD_NOW), *found = dlsym(library, name);\n"
-        "    for (int at = 0; at < count; at++) ((int (*)(int))found)(at);\n    dlclose(library);\n    return found;\n}\n"
+        "    for (int at = 0; at < count; at++) ((int (*)(int))found)(at);\n"
+        "    dlclose(library);\n    return found;\n}\n"
         f'int main(void) {{\n    void *one = from("{tmp_path}/first.so", "by_first", 100);\n'
         f'    return one == from("{tmp_path}/second.so", "by_second", 200) ? 7 : 1 + 0 * twice(1);\n}}\n'
     )

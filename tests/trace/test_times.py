@@ -34,7 +34,7 @@ def _own(said: str) -> dict[str, list[int]]:
 
 
 def test_each_call_that_returns_is_timed(times: Path) -> None:
-    """Eight threads, recursion, exceptions, longjmp, tail calls: the program's own counts, and times between its own."""
+    """Threads, recursion, exceptions, longjmp, tail calls: the program's own counts, and times between its own."""
     said = run("--time", "--json", *OPTIONS, "--native", times, 300, status=7)
     own, found = _own(said), result(said)
     for name in NAMES:
