@@ -24,6 +24,9 @@ from ..trace.summary import Caller, Row, Summary, summed
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
 
+_SHARES_STACKS = "_greenlet."  # the library of greenlets, which copies stacks away and back
+_UNSURE = "greenlets share one stack: which of their calls returns is not known"
+
 
 def traced_specs(texts: Sequence[str], is_operator: Callable[[str], bool] | None) -> tuple[str, ...]:
     """The specs of breakpoints that count, for what is to be traced. Raises SpecError."""
@@ -61,6 +64,7 @@ class Trace:
         self._stopped = 0.0
         self._begun = False
         self._python: PythonMemory | None = None
+        self._shares_stacks = False
         self._modules: dict[tuple[int, int], Module | None] = {}  # by address and epoch
         self._session: Session
         self.collector: Collector
@@ -81,8 +85,7 @@ class Trace:
         self.collector = Collector(
             tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
         )
-        if not self._counts:
-            tracing.before_change = self._learn_modules
+        tracing.before_change = self._learn_modules
         if is_ours:  # another process is not given one more trap, for the case of our death
             self.tracing.before_end = partial(in_thread, self.collector.take)
         self.collector.start()
@@ -111,6 +114,7 @@ class Trace:
         self.stop_clock()
         await in_thread(self.collector.stop)
         self.tracing.learn_left_out()
+        self._look_for_shared_stacks()
         why_not = self._python.why_not() if self._python is not None else None
         for place in self.tracing.places:
             if place.in_nanoseconds and why_not is not None:
@@ -121,9 +125,14 @@ class Trace:
 
     async def _learn_modules(self) -> None:
         """The libraries of the callers so far."""
+        self._look_for_shared_stacks()
         image = self._session.breakpoints.image
         for caller, epoch in await in_thread(self.collector.end_epoch):
             self._modules[caller, epoch] = image.module_at(caller - 1)
+
+    def _look_for_shared_stacks(self) -> None:
+        modules = self._session.breakpoints.image.modules
+        self._shares_stacks |= any(Path(one.path).name.startswith(_SHARES_STACKS) for one in modules)
 
     def _unit(self, place: TracedPlace) -> float:
         """That of times of a place, in seconds."""
@@ -171,11 +180,14 @@ class Trace:
         if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
             row.hits = None
             return row
-        unit = 0.0
+        unit, is_sure = 0.0, True
         if self._clock is not None:
             unit = self._unit(place)
             row.times = Times(place.timed, place.ticks * unit)
             row.untimed = place.untimed
+            is_sure = place.in_nanoseconds or not self._shares_stacks
+            if not is_sure:
+                row.times, row.untimed = Times(), (_UNSURE,)
         if self._counts:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())
@@ -190,7 +202,7 @@ class Trace:
                 names[key] = image.describe_in(module, at)[0] if site.caller else None
         for site, count in records.sites.items():
             row.callers[Caller(site.line, names[site.caller, site.epoch])] += count
-        for site, times in records.times.items():
+        for site, times in records.times.items() if is_sure else ():
             row.caller_times.setdefault(Caller(site.line, names[site.caller, site.epoch]), Times()).add(
                 times, unit
             )

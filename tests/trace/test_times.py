@@ -125,3 +125,20 @@ def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Pa
     lines = dict(line.rsplit(" ", 1) for line in stacks.read_text().splitlines())
     assert all(name.startswith(f"{script}:4 in once;") for name in lines)
     assert sum(map(int, lines.values())) == pytest.approx(row["time"] * 1e6, abs=len(lines))
+
+
+def test_no_times_where_greenlets_share_a_stack(tmp_path: Path) -> None:
+    """Their library is known by its name; calls are counted all the same."""
+    source, library = tmp_path / "program.c", tmp_path / "_greenlet.abi3.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "/dev/null"], check=True)
+    source.write_text(
+        "#include <dlfcn.h>\n#include <unistd.h>\nint main(void) {\n"
+        f'    if (!dlopen("{library}", RTLD_NOW)) return 1;\n'
+        "    for (int at = 0; at < 100; at++) getppid();\n    return 7;\n}\n"
+    )
+    subprocess.run(["gcc", "-o", tmp_path / "program", source, "-ldl"], check=True)
+    for options in ([], ["--count"]):
+        said = run("--time", "--json", *options, "-b", "getppid", "--native", tmp_path / "program", status=7)
+        row = result(said)["getppid"]
+        assert (row["hits"], row["timed"], row["time"]) == (100, 0, 0)
+        assert "greenlets" in row["untimed"][0]
