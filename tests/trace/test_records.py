@@ -202,3 +202,23 @@ def test_callers_in_libraries_that_are_gone(library: Path, tmp_path: Path) -> No
     )
     row = result(run("--json", "-b", "twice", "--native", program, status=7))["twice"]
     assert {one["native"]: one["hits"] for one in row["callers"]} == {"by_first": 100, "by_second": 200}
+
+
+def test_code_that_a_forked_child_has_made(library: Path, tmp_path: Path) -> None:
+    """Parent and child make other code at the same addresses: the child's lines are right, or not known."""
+    script, events = tmp_path / "script.py", tmp_path / "events.json"
+    script.write_text(
+        f"import ctypes, os, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+        "def once(number):\n"
+        "    text = '\\n' * (abs(number) % 50) + 'library.twice(%d)\\n' % number\n"
+        "    exec(compile(text, '<template %d>' % number, 'exec'))\n"
+        "sign = -1 if os.fork() == 0 else 1\n"
+        "for number in range(1, 3000): once(sign * number)\n"
+        "if sign < 0: os._exit(0)\nos.wait()\n"
+    )
+    row = result(run("--json", "--perfetto", events, "-b", "twice", script))["twice"]
+    assert row["hits"] == row["recorded"] == 2 * 2999
+    for event in json.loads(events.read_text())["traceEvents"]:
+        number = event["args"]["number"]
+        line = f"<template {number}>:{abs(number) % 50 + 1} in <module>"
+        assert event["args"].get("python", line) == line
