@@ -23,8 +23,8 @@ class ProbeCode:
 
     ``address``: that of the breakpoint; ``counter``: where it counts; ``limit``: the hit from which on it stops, 0
     where it does not count. ``signal`` is the name of the signal by which it says that it was hit; empty where it
-    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it; ``calls``: where
-    those are that have not returned, and how many bytes. ``is_exit``: it goes with the one at the function's entry.
+    ``traces``, and never says so. ``ring``: where its records are, as ``Ring`` in probe_state.py has it; ``calls``:
+    where those are that have not returned, and how many bytes. ``is_exit``: it goes with the one at the entry.
     """
 
     address: int

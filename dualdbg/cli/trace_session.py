@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ..console import live_table, trace_report
+from ..console.live_table import LiveRow
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
@@ -168,9 +169,7 @@ class _Tracer:
                 session.after_stop.append(terminal.take)
             self._subscribe(session)
 
-        session = await launch(
-            what, chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone
-        )
+        session = await launch(what, chosen, operators, entry.STARTED, subscribed, start_target=spawn_alone)
         if pipes is not None:
             pipes.close_write_ends()
         return session
@@ -203,7 +202,8 @@ class _Tracer:
             memory = PythonMemory(not self._options.counts)
         except OSError as error:
             raise UsageError(
-                f"trace: there is no room for the memory of a trace: {error.strerror}", "free some memory (df /dev/shm)"
+                f"trace: there is no room for the memory of a trace: {error.strerror}",
+                "free some memory (df /dev/shm)",
             ) from error
         try:
             memory.add(self._python_probes)
@@ -292,11 +292,13 @@ class _Tracer:
                 seconds = time.monotonic() - shown
                 shown += seconds
                 found = await in_thread(self._trace.so_far, _MOST_LIVE)
-                rows = [live_table.LiveRow(parse(name).short, *rest) for name, *rest in found]
+                rows = [LiveRow(parse(name).short, hits, line, inside) for name, hits, line, inside in found]
                 area.show(partial(live_table.lines, rows, before, seconds))
                 before = {row.function: row.hits for row in rows}
             area.close()
-        except OSError:  # the terminal is gone, and what is to be said of that is said where the result is written
+        except (
+            OSError
+        ):  # the terminal is gone, and what is to be said of that is said where the result is written
             return
 
     async def _drive(self, session: Session) -> None:
@@ -339,7 +341,9 @@ class _Tracer:
                 self._spool,
                 file,
                 session.pid,
-                lambda source: (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed),
+                lambda source: (
+                    (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed)
+                ),
                 lambda *which: described.get(which),
                 self._trace.collector.lines,
             )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from ..terminal_text import visible
 from ..trace.python_lines import PythonLine
-from .names import short_path
 from .trace_report import duration
 
 _NAME = 30  # columns of a function's name, where there are 80
@@ -29,25 +29,24 @@ def lines(
     """The functions with the most hits. ``before``: the hits of each ``seconds`` ago."""
     timed = any(row.seconds is not None for row in rows)
     has_lines = any(row.line is not None for row in rows)
-    head = f"{'hits':>13} {'a second':>11}{'time' if timed else '':>{9 * timed}}  "
+    head = f"{'hits':>12} {'a second':>10}{'time' if timed else '':>{9 * timed}}  "
     room = max(width - len(head), 0)
-    name = max(min(_NAME, room // 2), room - 60) if has_lines else room
+    name = max(min(_NAME, room * 2 // 5), room - 60) if has_lines else room
     named = f"{'function':<{name}}{'  line' if has_lines else ''}"
     found = [(head + named)[:width].rstrip()]
     called = sorted((row for row in rows if row.hits), key=lambda row: (-row.hits, row.function))
     for row in called[: height - 1]:
         rate = (row.hits - before.get(row.function, 0)) / seconds if seconds > 0 else 0
         time = f"{duration(row.seconds or 0):>9}" if timed else ""
-        text = f"{row.hits:>13,} {rate:>11,.0f}{time}  {_cut(visible(row.function), name):<{name}}"
+        text = f"{row.hits:>12,} {rate:>10,.0f}{time}  {_cut(visible(row.function), name):<{name}}"
         if row.line is not None:
-            text += "  " + _cut(visible(short_path(row.line.text)), width - len(text) - 2, from_left=True)
+            place = f"{Path(row.line.file).name}:{row.line.line or '?'} {row.line.function}"
+            text += "  " + _cut(visible(place), width - len(text) - 2)
         found.append(text[:width].rstrip())
     return found + [""] * (height - len(found))
 
 
-def _cut(text: str, width: int, from_left: bool = False) -> str:
+def _cut(text: str, width: int) -> str:
     if len(text) <= width:
         return text
-    if width < 1:
-        return ""
-    return "…" + text[len(text) - width + 1 :] if from_left else text[: width - 1] + "…"
+    return text[: width - 1] + "…" if width > 0 else ""

@@ -77,8 +77,8 @@ def duration(seconds: float) -> str:
 def _times(times: Times | None) -> str:
     if times is None:
         return ""
-    told = (times.total, times.total / times.count, times.most) if times.count else ()
-    return "".join(f" {duration(one) if one else '':>9}" for one in told or ("",) * 3)
+    told = (times.total, times.total / times.count, times.most) if times.count else (0.0, 0.0, 0.0)
+    return "".join(f" {duration(one) if one else '':>9}" for one in told)
 
 
 def _counted(row: Row, summary: Summary) -> str:

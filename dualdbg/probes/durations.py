@@ -9,7 +9,20 @@ from __future__ import annotations
 
 from .machine import RED_ZONE, Writer, register
 from .placement import iced
-from .recording import ARGUMENTS, NUMBER, RECORD, SLOT, SLOTS, THREAD, TIME, WORDS, Trace, fill, reserved, thread_of
+from .recording import (
+    ARGUMENTS,
+    NUMBER,
+    RECORD,
+    SLOT,
+    SLOTS,
+    THREAD,
+    TIME,
+    WORDS,
+    Trace,
+    fill,
+    reserved,
+    thread_of,
+)
 
 DURATION = WORDS - 1
 """The word of a record of a return that has how long the call took; its time is that of the call."""

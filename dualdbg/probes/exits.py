@@ -137,8 +137,9 @@ class _Search:
         while behind < len(body) and _is_padding(body[behind]):
             behind += 1
         if behind < len(body):
-            return int(body[behind].ip) - end
-        return body[-1].ip + body[-1].len - end + self._between(body[-1].ip + body[-1].len)
+            return int(body[behind].ip - end)
+        behind_all = int(body[-1].ip + body[-1].len)
+        return behind_all - int(end) + self._between(behind_all)
 
     def _between(self, end: int) -> int:
         """How many bytes there are to the next function, if nothing is there."""
@@ -163,8 +164,12 @@ def _is_of(piece: tuple[int, bytes], target: int | None) -> bool:
     start, code = piece
     if target is None or not start <= target < start + len(code):
         return False
-    first = next((one for one in _decoded(target, code[target - start :]) if one.code != iced.Code.ENDBR64), None)
-    return first is None or not is_through_got(first) or first.flow_control != iced.FlowControl.INDIRECT_BRANCH
+    first = next(
+        (one for one in _decoded(target, code[target - start :]) if one.code != iced.Code.ENDBR64), None
+    )
+    return (
+        first is None or not is_through_got(first) or first.flow_control != iced.FlowControl.INDIRECT_BRANCH
+    )
 
 
 def _decoded(start: int, code: bytes) -> Iterator[Any]:

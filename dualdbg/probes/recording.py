@@ -34,7 +34,9 @@ _MOST_RINGS = 16
 _BYTES = 32 << 20  # of all rings
 _MIX = 0x3C6EF373  # odd, and a signed number of 32 bits
 _MARK_BITS = 32
-ADDRESS_BITS = 48  # of the words of a code object and of an instruction: those above are a mark of the code object
+ADDRESS_BITS = (
+    48  # of the words of a code object and of an instruction: those above are a mark of the code object
+)
 SLOT, SLOTS = 128, 1 << 14
 """Bytes of a place for a call that has not returned, and how many there are (durations.py)."""
 

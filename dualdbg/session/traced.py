@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from ..in_thread import in_thread
 from ..model import Location
+from ..symbols.address_space import Module
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
 from ..target.launcher import Launch, Meeting, Target, spawn
 from ..target.terminal import Terminal
@@ -22,6 +23,9 @@ from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.summary import Caller, Row, Summary, summed
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
+
+_SHARES_STACKS = "_greenlet."  # the library of greenlets, which copies stacks away and back
+_UNSURE = "greenlets share one stack: which of their calls returns is not known"
 
 
 def traced_specs(texts: Sequence[str], is_operator: Callable[[str], bool] | None) -> tuple[str, ...]:
@@ -45,7 +49,8 @@ async def spawn_alone(launch: Launch, meeting: Meeting | None, *, terminal: Term
 class Trace:
     """Follows a session from :meth:`begin` to :meth:`end`; :meth:`close` gives the memory of the records back.
 
-    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``: calls are timed by it.
+    ``counts``: nothing but counters. ``spool``: a file for each record that is taken down, ``most`` of them. ``clock``:
+    calls are timed by it.
     """
 
     def __init__(
@@ -59,6 +64,8 @@ class Trace:
         self._stopped = 0.0
         self._begun = False
         self._python: PythonMemory | None = None
+        self._shares_stacks = False
+        self._modules: dict[tuple[int, int], Module | None] = {}  # by address and epoch
         self._session: Session
         self.collector: Collector
 
@@ -78,6 +85,7 @@ class Trace:
         self.collector = Collector(
             tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
         )
+        tracing.before_change = self._learn_modules
         if is_ours:  # another process is not given one more trap, for the case of our death
             self.tracing.before_end = partial(in_thread, self.collector.take)
         self.collector.start()
@@ -106,6 +114,7 @@ class Trace:
         self.stop_clock()
         await in_thread(self.collector.stop)
         self.tracing.learn_left_out()
+        self._look_for_shared_stacks()
         why_not = self._python.why_not() if self._python is not None else None
         for place in self.tracing.places:
             if place.in_nanoseconds and why_not is not None:
@@ -113,6 +122,17 @@ class Trace:
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
+
+    async def _learn_modules(self) -> None:
+        """The libraries of the callers so far."""
+        self._look_for_shared_stacks()
+        image = self._session.breakpoints.image
+        for caller, epoch in await in_thread(self.collector.end_epoch):
+            self._modules[caller, epoch] = image.module_at(caller - 1)
+
+    def _look_for_shared_stacks(self) -> None:
+        modules = self._session.breakpoints.image.modules
+        self._shares_stacks |= any(Path(one.path).name.startswith(_SHARES_STACKS) for one in modules)
 
     def _unit(self, place: TracedPlace) -> float:
         """That of times of a place, in seconds."""
@@ -160,23 +180,32 @@ class Trace:
         if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
             row.hits = None
             return row
-        unit = 0.0
+        unit, is_sure = 0.0, True
         if self._clock is not None:
             unit = self._unit(place)
             row.times = Times(place.timed, place.ticks * unit)
             row.untimed = place.untimed
+            is_sure = place.in_nanoseconds or not self._shares_stacks
+            if not is_sure:
+                row.times, row.untimed = Times(), (_UNSURE,)
         if self._counts:
             return row
         records = self.collector.records.get((place.memory, place.probe), Records())
         row.records, row.numbers = records.count, records.numbers
-        names: dict[int, str | None] = {0: None}
+        names: dict[tuple[int, int], str | None] = {}
+        image = self._session.breakpoints.image
         for site in {**records.sites, **records.times}:
-            if site.caller not in names:
-                names[site.caller] = self._session.breakpoints.image.describe(site.caller - 1)[0]
+            key = site.caller, site.epoch
+            if key not in names:
+                at = site.caller - 1
+                module = self._modules[key] if key in self._modules else image.module_at(at)
+                names[key] = image.describe_in(module, at)[0] if site.caller else None
         for site, count in records.sites.items():
-            row.callers[Caller(site.line, names[site.caller])] += count
-        for site, times in records.times.items():
-            row.caller_times.setdefault(Caller(site.line, names[site.caller]), Times()).add(times, unit)
+            row.callers[Caller(site.line, names[site.caller, site.epoch])] += count
+        for site, times in records.times.items() if is_sure else ():
+            row.caller_times.setdefault(Caller(site.line, names[site.caller, site.epoch]), Times()).add(
+                times, unit
+            )
         if row.times is not None:
             row.times.most = max((one.most for one in row.caller_times.values()), default=0.0)
         return row

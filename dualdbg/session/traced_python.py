@@ -34,7 +34,9 @@ def split_python(
     return native, found
 
 
-def _probe(text: str, spec: BreakpointSpec, names: PythonNames | None, what: Launch | None) -> PythonProbe | None:
+def _probe(
+    text: str, spec: BreakpointSpec, names: PythonNames | None, what: Launch | None
+) -> PythonProbe | None:
     is_python = spec.kind in (BreakpointKind.PYTHON_FUNCTION, BreakpointKind.PYTHON_LINE)
     is_dotted = spec.kind is BreakpointKind.FUNCTION and "." in spec.subject
     if names is None or what is None:
@@ -73,5 +75,7 @@ def _line(text: str, spec: BreakpointSpec, what: Launch) -> PythonProbe:
     folders = [folder, *([(folder / what.script).parent] if what.script is not None else [])]
     file = next((path for one in folders if (path := one / spec.subject).is_file()), None)
     if file is None:
-        raise UsageError(f"trace: {text}: there is no file {spec.subject} in {folder}", "name it with its folder")
+        raise UsageError(
+            f"trace: {text}: there is no file {spec.subject} in {folder}", "name it with its folder"
+        )
     return PythonProbe(f"{Path(spec.subject).name}:{spec.line}", os.path.realpath(file), spec.line)

@@ -167,7 +167,10 @@ class AddressSpace:
         return symbol.language if symbol is not None else None
 
     def _describe(self, address: int) -> tuple[str | None, str | None]:
-        module = self.module_at(address)
+        return self.describe_in(self.module_at(address), address)
+
+    def describe_in(self, module: Module | None, address: int) -> tuple[str | None, str | None]:
+        """As :meth:`describe`, of a module that may not be mapped any more."""
         if module is None:
             return None, None
         if module.library is None:

@@ -99,11 +99,15 @@ class Source:
 
 @dataclass(frozen=True)
 class Site:
-    """Where a function was called: the thread, the address to which it returns (0: not known), the line of Python."""
+    """Where a function was called: the thread, the address to which it returns (0: not known), the line of Python.
+
+    ``epoch``: how often the libraries of the process had changed.
+    """
 
     tid: int
     caller: int
     line: PythonLine | None
+    epoch: int = 0
 
 
 @dataclass
@@ -145,6 +149,7 @@ class Collector:
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
         self._tallies: list[Tally] = []  # of each source
+        self._epoch = 0
         self._over = threading.Event()
         self._looking = threading.Lock()
         self._trouble: BaseException | None = None
@@ -169,6 +174,17 @@ class Collector:
             if site.line is not None:
                 lines[site.line] += count
         return lines.most_common(1)[0][0] if lines else None
+
+    def end_epoch(self) -> set[tuple[int, int]]:
+        """Take what is there now; what comes later is of other libraries.
+
+        Returns the addresses to which calls have returned since the last change, each with its epoch.
+        """
+        with self._looking:
+            self._look()
+            now, self._epoch = self._epoch, self._epoch + 1
+            sites = (site for found in self.records.values() for site in {**found.sites, **found.times})
+            return {(site.caller, now) for site in sites if site.epoch == now}
 
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
@@ -227,7 +243,7 @@ class Collector:
             probe, tid = who >> 32, who & 0xFFFFFFFF
             if probe in probes and probe not in returns:
                 found = self.records.setdefault((source.memory, probe), Records())
-                found.sites[Site(tid, caller, lines.get((code, instruction)))] += count
+                found.sites[Site(tid, caller, lines.get((code, instruction)), self._epoch)] += count
         for probe in probes:
             self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
@@ -273,16 +289,16 @@ class Collector:
         piece: memoryview,
         lines: Mapping[tuple[int, int], PythonLine | None],
     ) -> None:
-        found: dict[tuple[int, int, int, int], list[int]] = {}
+        found: dict[tuple[int, ...], list[int]] = {}
         words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
         keys = zip(*(piece[word :: recording.WORDS] for word in words), strict=True)
         for key, duration in zip(keys, piece[durations.DURATION :: recording.WORDS], strict=True):
             if key[0] >> 32 in returns:
                 found.setdefault(key, []).append(duration)
-        for (who, caller, code, instruction), ticks in found.items():
+        for (who, caller, code, instruction), lasted in found.items():
             records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
-            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)))
-            records.times.setdefault(site, Times()).add(Times(len(ticks), sum(ticks), max(ticks)))
+            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)), self._epoch)
+            records.times.setdefault(site, Times()).add(Times(len(lasted), sum(lasted), max(lasted)))
 
     def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
         """``is_alone``: all records are this probe's."""

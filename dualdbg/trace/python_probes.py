@@ -106,7 +106,13 @@ class PythonMemory:
             "times": times,
             "pythonpath": inherited,
             "probes": [
-                {"file": one.file, "line": one.line, "name": one.name, "probe": one.probe, "returns": one.returns}
+                {
+                    "file": one.file,
+                    "line": one.line,
+                    "name": one.name,
+                    "probe": one.probe,
+                    "returns": one.returns,
+                }
                 for one in probes
             ],
         }

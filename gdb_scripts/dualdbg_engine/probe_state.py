@@ -40,7 +40,9 @@ class Probe(NamedTuple):
     limit: int  # the hit from which on it stops; 0 where it does not count
     traces: bool  # it never stops: gdb's breakpoint, if there is one, is off for good
     ring: "Ring | None"
-    calls: "tuple[int, int]"  # address and size of what is known of calls that have not returned (durations.py)
+    calls: (
+        "tuple[int, int]"  # address and size of what is known of calls that have not returned (durations.py)
+    )
     head: int  # the original instruction before which it does its work
 
     @property

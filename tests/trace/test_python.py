@@ -69,6 +69,9 @@ print(within, time.monotonic_ns() - began)
 print([name for name in sys.modules if "dualdbg" in name], "DUALDBG_TRACE" in os.environ, os.environ.get("PYTHONPATH"))
 for i in range(3):
     i + 1
+def short(n): return n
+for i in range(5):
+    short(i)
 """
 _NAMES = ("step", "Model.forward", "numbers", "slow", "waits")
 
@@ -96,14 +99,17 @@ def _lines(row: dict[str, Any]) -> Counter[tuple[str, int]]:
 def test_functions_and_lines_with_native_code(script: Path, version: str) -> None:
     """Decorated, of a class, generators, coroutines; exceptions have no time, and all others one."""
     options = [word for name in _NAMES for word in ("-b", f"py:{name}")]
-    options += ["-b", f"{script}:12", "-b", f"{script}:52", "-b", "getppid"]
+    options += ["-b", f"{script}:12", "-b", f"{script}:52", "-b", f"{script}:53", "-b", "getppid"]
     python = other_interpreter(version)
     said = run("--time", "--json", "--python", python, "--env", "PYTHONPATH=/nowhere", *options, script)
     found = result(said)
     hits = 8 * sum(range(20)) - 8 * (3 + 7 + 11 + 15 + 19)
-    native = [one for one in found["getppid"]["callers"] if one["python"]]  # a shell may start the interpreter
+    native = [
+        one for one in found["getppid"]["callers"] if one["python"]
+    ]  # a shell may start the interpreter
     assert found["program.py:12"]["hits"] == sum(one["hits"] for one in native) == hits
     assert found["program.py:52"]["hits"] == 3
+    assert found["program.py:53"]["hits"] == 6  # its definition, and five calls
     assert {name: (found[name]["hits"], found[name]["timed"]) for name in _NAMES} == {
         "step": (120, 120),
         "Model.forward": (160, 120),
@@ -128,7 +134,10 @@ def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
     )
     run("--time", "--perfetto", events, "-b", "py:call", "-b", "getppid", script)
     found = json.loads(events.read_text())["traceEvents"]
-    assert Counter((event["name"], event["ph"]) for event in found) == {("call", "X"): 100, ("getppid", "X"): 100}
+    assert Counter((event["name"], event["ph"]) for event in found) == {
+        ("call", "X"): 100,
+        ("getppid", "X"): 100,
+    }
     outer = sorted((event for event in found if event["name"] == "call"), key=lambda event: event["ts"])
     inner = sorted((event for event in found if event["name"] == "getppid"), key=lambda event: event["ts"])
     # Two clocks: they agree to some microseconds over a short program, and each is in order.

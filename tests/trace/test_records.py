@@ -181,3 +181,58 @@ def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, v
         number = event["args"]["number"]
         line = f"<template {number}>:{number % 50 + 1} in <module>"
         assert event["args"].get("python", line) == line
+
+
+def test_callers_in_libraries_that_are_gone(library: Path, tmp_path: Path) -> None:
+    """Two libraries, one after the other at one address: each call is by the right one, or by nobody that is known."""
+    program = tmp_path / "program"
+    for name in ("first", "second"):
+        text = f"int twice(int);\nint by_{name}(int n) {{ return twice(n) + 1; }}\n"
+        (tmp_path / f"{name}.c").write_text(text)
+        made = tmp_path / f"{name}.so"
+        subprocess.run(["gcc", "-O0", "-shared", "-fPIC", "-o", made, tmp_path / f"{name}.c"], check=True)
+    (tmp_path / "program.c").write_text(
+        "#include <dlfcn.h>\n#include <stdio.h>\nint twice(int);\n"
+        "static void *from(const char *path, const char *name, int count) {\n"
+        "    void *library = dlopen(path, RTLD_NOW), *found = dlsym(library, name);\n"
+        "    for (int at = 0; at < count; at++) ((int (*)(int))found)(at);\n"
+        "    dlclose(library);\n    return found;\n}\n"
+        f'int main(void) {{\n    void *one = from("{tmp_path}/first.so", "by_first", 100);\n'
+        f'    return one == from("{tmp_path}/second.so", "by_second", 200) ? 7 : 1 + 0 * twice(1);\n}}\n'
+    )
+    folder = library.parent
+    subprocess.run(
+        [
+            "gcc",
+            "-o",
+            program,
+            tmp_path / "program.c",
+            f"-L{folder}",
+            "-ltwice",
+            f"-Wl,-rpath,{folder}",
+            "-ldl",
+        ],
+        check=True,
+    )
+    row = result(run("--json", "-b", "twice", "--native", program, status=7))["twice"]
+    assert {one["native"]: one["hits"] for one in row["callers"]} == {"by_first": 100, "by_second": 200}
+
+
+def test_code_that_a_forked_child_has_made(library: Path, tmp_path: Path) -> None:
+    """Parent and child make other code at the same addresses: the child's lines are right, or not known."""
+    script, events = tmp_path / "script.py", tmp_path / "events.json"
+    script.write_text(
+        f"import ctypes, os, time\nlibrary = ctypes.CDLL({str(library)!r})\ntime.sleep(0.5)\n"
+        "def once(number):\n"
+        "    text = '\\n' * (abs(number) % 50) + 'library.twice(%d)\\n' % number\n"
+        "    exec(compile(text, '<template %d>' % number, 'exec'))\n"
+        "sign = -1 if os.fork() == 0 else 1\n"
+        "for number in range(1, 3000): once(sign * number)\n"
+        "if sign < 0: os._exit(0)\nos.wait()\n"
+    )
+    row = result(run("--json", "--perfetto", events, "-b", "twice", script))["twice"]
+    assert row["hits"] == row["recorded"] == 2 * 2999
+    for event in json.loads(events.read_text())["traceEvents"]:
+        number = event["args"]["number"]
+        line = f"<template {number}>:{abs(number) % 50 + 1} in <module>"
+        assert event["args"].get("python", line) == line

@@ -34,7 +34,7 @@ def _own(said: str) -> dict[str, list[int]]:
 
 
 def test_each_call_that_returns_is_timed(times: Path) -> None:
-    """Eight threads, recursion, exceptions, longjmp, tail calls: the program's own counts, and times between its own."""
+    """Threads, recursion, exceptions, longjmp, tail calls: the program's own counts, and times between its own."""
     said = run("--time", "--json", *OPTIONS, "--native", times, 300, status=7)
     own, found = _own(said), result(said)
     for name in NAMES:
@@ -89,8 +89,8 @@ def test_what_cannot_be_timed_is_said(tmp_path: Path) -> None:
     """A way out without room, and a line within a function; the calls are counted all the same."""
     source = tmp_path / "short.c"
     source.write_text(
-        "__asm__(\".globl narrow\\n.type narrow,@function\\nnarrow: movl $1, %eax\\n testl %edi, %edi\\n jz 1f\\n"
-        " movl $2, %eax\\n1: ret\\n.size narrow,.-narrow\\n.globl next\\nnext: ret\\n\");\n"
+        '__asm__(".globl narrow\\n.type narrow,@function\\nnarrow: movl $1, %eax\\n testl %edi, %edi\\n jz 1f\\n'
+        ' movl $2, %eax\\n1: ret\\n.size narrow,.-narrow\\n.globl next\\nnext: ret\\n");\n'
         "extern int narrow(int);\n"
         "int main(void) {\n    int sum = 0;\n    for (int at = 0; at < 100; at++)\n        sum += narrow(at);\n"
         "    return sum == 199 ? 7 : 1;\n}\n"
@@ -117,9 +117,28 @@ def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Pa
     found: list[dict[str, Any]] = json.loads(events.read_text())["traceEvents"]
     assert len(found) == 500 == row["timed"]
     assert {event["ph"] for event in found} == {"X"}
-    assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(range(500))
+    assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(
+        range(500)
+    )
     assert sum(event["dur"] for event in found) / 1e6 == pytest.approx(row["time"], rel=1e-3)
     assert {event["args"]["python"] for event in found} == {f"{script}:4 in once"}
     lines = dict(line.rsplit(" ", 1) for line in stacks.read_text().splitlines())
     assert all(name.startswith(f"{script}:4 in once;") for name in lines)
     assert sum(map(int, lines.values())) == pytest.approx(row["time"] * 1e6, abs=len(lines))
+
+
+def test_no_times_where_greenlets_share_a_stack(tmp_path: Path) -> None:
+    """Their library is known by its name; calls are counted all the same."""
+    source, library = tmp_path / "program.c", tmp_path / "_greenlet.abi3.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", library, "-x", "c", "/dev/null"], check=True)
+    source.write_text(
+        "#include <dlfcn.h>\n#include <unistd.h>\nint main(void) {\n"
+        f'    if (!dlopen("{library}", RTLD_NOW)) return 1;\n'
+        "    for (int at = 0; at < 100; at++) getppid();\n    return 7;\n}\n"
+    )
+    subprocess.run(["gcc", "-o", tmp_path / "program", source, "-ldl"], check=True)
+    for options in ([], ["--count"]):
+        said = run("--time", "--json", *options, "-b", "getppid", "--native", tmp_path / "program", status=7)
+        row = result(said)["getppid"]
+        assert (row["hits"], row["timed"], row["time"]) == (100, 0, 0)
+        assert "greenlets" in row["untimed"][0]

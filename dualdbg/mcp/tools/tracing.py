@@ -213,7 +213,7 @@ def _row(row: Row) -> TracedRow:
         hits=row.hits,
         why=None if row.why is None else line(row.why, 300),
         recorded=row.records,
-        callers=[CallerRow(caller=line(one.text, 300), hits=hits) for one, hits in callers[:_CALLERS]],
+        callers=[CallerRow(caller=line(one.text, 300), hits=hits) for one, hits, _ in callers[:_CALLERS]],
         caller_count=len(callers),
         numbers={
             line(name): NumbersRow(least=numbers.least, most=numbers.most, sum=numbers.total)

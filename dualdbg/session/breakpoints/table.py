@@ -333,6 +333,7 @@ class BreakpointTable:
 
     async def libraries_changed(self) -> None:
         """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""
+        await self.tracing.image_changes()
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
@@ -392,6 +393,7 @@ class BreakpointTable:
 
     async def program_replaced(self) -> None:
         """The process runs another program (exec): natively nothing is bound but what is found in the new one."""
+        await self.tracing.image_changes()
         self._native.program_replaced()
         self._origins.program_replaced()
         self.image.forget()

@@ -58,7 +58,9 @@ class TracedPlace:
     @property
     def ticks(self) -> int:
         """How long they took, together."""
-        return self.memory.hits(self.returns + 1) if self.memory is not None and self.returns is not None else 0
+        return (
+            self.memory.hits(self.returns + 1) if self.memory is not None and self.returns is not None else 0
+        )
 
     @property
     def hits(self) -> int:
@@ -102,6 +104,8 @@ class Tracing:
     waits: bool = False  # for libraries, or a thread, that can make memory
     before_end: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
+    before_change: Callable[[], Awaitable[None]] | None = None
+    """Awaited in a stop before what is known of the libraries changes."""
     _end: int | None = None  # gdb's breakpoint there
     _is_new: bool = True
     _returning: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
@@ -200,6 +204,11 @@ class Tracing:
         for program in self.programs:
             program.source.is_over = True
 
+    async def image_changes(self) -> None:
+        """What is known of the libraries is about to change: who called from those that were there is found now."""
+        if self.before_change is not None and self.programs:
+            await self.before_change()
+
     async def at_end(self, number: int) -> bool:
         """Whether this breakpoint of gdb is where the interpreter begins to end; what is to be done there is done."""
         if number != self._end or self.before_end is None:
@@ -249,9 +258,7 @@ class Tracing:
         thread = min(threads)
         tid = await self._thread_id_place(thread, threads[thread])
         shared = (
-            Shared.for_records(os.cpu_count() or 1, self.times)
-            if self.records
-            else Shared(times=self.times)
+            Shared.for_records(os.cpu_count() or 1, self.times) if self.records else Shared(times=self.times)
         )
         address, descriptor = await self.native.trace_memory(functions, near, shared.size, thread)
         try:

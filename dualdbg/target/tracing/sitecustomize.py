@@ -155,7 +155,7 @@ class Tracer:
         try:
             return self._files[name]
         except KeyError:
-            path = name
+            path: Any = name
             if name.startswith("<frozen "):
                 path = self._getattr(sys.modules.get(name[8:-1]), "__file__", None)
                 if path is None:
@@ -181,7 +181,7 @@ class Monitor(Tracer):
 
     def begin(self) -> None:
         """Listen."""
-        monitoring: Any = sys.monitoring
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
         tool = next(number for number in _TOOLS if monitoring.get_tool(number) is None)
         monitoring.use_tool_id(tool, "dualdbg trace")
         self._monitoring, self._tool = monitoring, tool
