@@ -20,6 +20,7 @@ _VARIES = (
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f ]*\S*"), "BYTES"),
     (re.compile(r"\S*/tmp\S*/"), "FOLDER/"),
+    (re.compile(r" +(?=[\u2500-\u259f])"), ""),  # before a line or a block that is drawn
 )
 
 

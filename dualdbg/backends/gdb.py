@@ -332,7 +332,7 @@ class GdbEngine(GdbProbes):
 
     async def delete_breakpoint(self, number: int) -> None:
         """Delete a breakpoint, watchpoint or trace; an internal one of gdb's has a number below zero."""
-        if self.forget_trace(number):
+        if self.remove_trace(number):
             return
         if number < 0:
             await self.delete_breakpoints([number])

@@ -96,7 +96,7 @@ class GdbProbes(GdbHelpers):
         self._probes[key] = probe
         self._probe_signal = probe.signal or self._probe_signal
 
-    def forget_trace(self, number: int) -> bool:
+    def remove_trace(self, number: int) -> bool:
         """A probe that traces is not in force any more from the next run on. Returns whether gdb has no breakpoint for
         it; else the probe goes with that.
         """
@@ -107,8 +107,8 @@ class GdbProbes(GdbHelpers):
             self._tell("remove-trace", number)
         return number > _TRACES
 
-    async def _write_traces(self) -> dict[int, str]:
-        """Write those that wait for it. Returns why some could not be written, by their keys."""
+    async def insert_probes(self) -> dict[int, str]:
+        """Write the traces that wait for it. Returns why some could not be written, by their keys."""
         failed: dict[int, str] = {}
         waiting, self._unwritten = list(self._unwritten.values()), {}
         for at in range(0, len(waiting), _AT_ONCE):
@@ -158,7 +158,7 @@ class GdbProbes(GdbHelpers):
         if not self._probes:
             return
         try:
-            failed = await self._write_traces()
+            failed = await self.insert_probes()
             found = {**failed, **await self._helper(dict, "arm-probes", sorted(self._off))}
         except CommandError as error:  # gdb's own breakpoints are in force, and the target can run
             found = dict.fromkeys(self._probes, error.message)
