@@ -65,6 +65,47 @@ def test_each_hit_has_its_python_line(library: Path, tmp_path: Path, version: st
     assert row["numbers"]["number"] == {"least": -499, "most": 999, "sum": 8 * 499500 - 499 * 250}
 
 
+_LOADING = """\
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+int twice(int number);
+static volatile int over;
+static void *work(void *unused) {
+    long count = 0;
+    while (!over) {
+        twice(count++);
+        for (volatile int wait = 0; wait < 1000; wait++);  // the rings are never full
+    }
+    return (void *)count;
+}
+int main(void) {
+    pthread_t threads[4];
+    long sum = 0;
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 200; i++) dlclose(dlopen("./other.so", RTLD_NOW));
+    over = 1;
+    for (int i = 0; i < 4; i++) { void *count; pthread_join(threads[i], &count); sum += (long)count; }
+    FILE *file = fopen("count", "w");
+    fprintf(file, "%ld", sum);
+    return fclose(file);
+}
+"""
+
+
+def test_a_stop_within_a_record_loses_none(
+    library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each library that is loaded stops all threads, some of them in the middle of a record."""
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", "other.so", "/dev/null"], check=True)
+    (tmp_path / "loading.c").write_text(_LOADING)
+    built = ["gcc", "-O2", "-pthread", "-o", "loading", "loading.c", library, f"-Wl,-rpath,{library.parent}"]
+    subprocess.run(built, check=True)
+    row = result(run("--json", "-b", "twice", "--native", "./loading"))["twice"]
+    assert row["hits"] == row["recorded"] == int((tmp_path / "count").read_text())
+
+
 def test_arguments_are_those_of_debug_info(calls: Path) -> None:
     said = run(
         "--json",
