@@ -2,13 +2,13 @@
 #
 #   make PYTHON=python3.12 test     another interpreter (a new one: `make clean` first)
 #   make PIP_ARGS="..." demo        more arguments for pip, for example another index for PyTorch
-#   make WORKERS=0 test             the tests one after the other (else one file more at once than there are cores)
+#   make WORKERS=0 test             the tests one after the other (else two files at once for each core)
 
 VENV     ?= .venv
 PIP_ARGS ?=
 PYTEST_ARGS ?=
-# One more than there are cores: a debugger's tests wait for other processes for a third of their time.
-WORKERS  ?= $(shell expr $$(nproc) + 1)
+# Two for each core: a debugger's tests wait for other processes for half of their time.
+WORKERS  ?= $(shell expr $$(nproc) \* 2)
 
 BIN := $(VENV)/bin
 SAMPLE_RUN := samples/testdebug.py --break THPModule_initExtension --break randn \

@@ -75,7 +75,7 @@ static void *work(void *unused) {
     long count = 0;
     while (!over) {
         twice(count++);
-        for (volatile int wait = 0; wait < 1000; wait++);  // the rings are never full
+        for (volatile int wait = 0; wait < 4000; wait++);  // the rings are never full
     }
     return (void *)count;
 }
@@ -83,7 +83,7 @@ int main(void) {
     pthread_t threads[4];
     long sum = 0;
     for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
-    for (int i = 0; i < 200; i++) dlclose(dlopen("./other.so", RTLD_NOW));
+    for (int i = 0; i < 400; i++) dlclose(dlopen("./other.so", RTLD_NOW));
     over = 1;
     for (int i = 0; i < 4; i++) { void *count; pthread_join(threads[i], &count); sum += (long)count; }
     FILE *file = fopen("count", "w");
