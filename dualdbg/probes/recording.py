@@ -184,7 +184,9 @@ def count(writer: Writer, trace: Trace) -> None:
 
 
 def record(writer: Writer, trace: Trace) -> None:
-    """Take the hit down, which is counted, where there is room: rax, rcx, rdx, r8, r9 and r11 are saved by now; r10 too if it times."""
+    """Take the hit down, which is counted, where there is room: rax, rcx, rdx, r8, r9 and r11 are saved by now; r10 too
+    if it times.
+    """
     # Until the record is there, a thread that is put back to its function counts the hit anew, and takes it down then.
     writer.marks.discard("passed")
     writer.marks.add("counted")

@@ -13,39 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.npm import npm_package
 from tests.support import ROOT, require
 
 from .samples import HELPER, line_of
 
 VERSION = "1.68.0"
 SCRIPT = Path(__file__).with_name("testsupport.js")
-DOWNLOADS = ROOT / "build" / "editors"
 
 
 @pytest.fixture(scope="module")
 def modules() -> Path:
     """A folder with the client in ``node_modules``, downloaded the first time."""
-    npm = require(shutil.which("npm"), "npm (apt-get install nodejs npm)")
     require(shutil.which("node"), "node (apt-get install nodejs npm)")
-    final = DOWNLOADS / f"debugadapter-testsupport-{VERSION}"
-    if not final.is_dir():
-        DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as name:
-            folder = Path(name) / "modules"
-            folder.mkdir()
-            (folder / "package.json").write_text("{}")
-            done = subprocess.run(
-                [npm, "install", f"@vscode/debugadapter-testsupport@{VERSION}", "--no-audit", "--no-fund"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                cwd=folder,
-                timeout=300,
-            )
-            require(done.returncode == 0, f"npm's registry: {done.stderr[-300:]}")
-            if not final.is_dir():
-                folder.rename(final)
-    return final
+    return npm_package("@vscode/debugadapter-testsupport", VERSION)
 
 
 def test_a_whole_session(

@@ -15,12 +15,12 @@ import pytest
 
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, over_http
+from tests.npm import npm_package
 from tests.support import ROOT, require
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
 VERSION = "2.12.0"
-DOWNLOADS = ROOT / "build" / "editors"
 
 Inspect = Callable[..., Any]
 
@@ -28,27 +28,8 @@ Inspect = Callable[..., Any]
 @pytest.fixture(scope="module")
 def inspector() -> list[str]:
     """The command of the inspector, downloaded the first time."""
-    npm = require(shutil.which("npm"), "npm (apt-get install nodejs npm)")
     node = require(shutil.which("node"), "node (apt-get install nodejs npm)")
-    final = DOWNLOADS / f"inspector-{VERSION}"
-    if not final.is_dir():
-        DOWNLOADS.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=DOWNLOADS) as name:
-            folder = Path(name) / "inspector"
-            folder.mkdir()
-            (folder / "package.json").write_text("{}")
-            package = f"@modelcontextprotocol/inspector@{VERSION}"
-            done = subprocess.run(
-                [npm, "install", package, "--ignore-scripts", "--no-audit", "--no-fund"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                cwd=folder,
-                timeout=300,
-            )
-            require(done.returncode == 0, f"npm's registry: {done.stderr[-300:]}")
-            if not final.is_dir():
-                folder.rename(final)
+    final = npm_package("@modelcontextprotocol/inspector", VERSION)
     return [node, str(final / "node_modules" / ".bin" / "mcp-inspector"), "--cli"]
 
 
