@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, over_http
 from tests.npm import npm_package
-from tests.support import ROOT, require
+from tests.support import require
 
 pytestmark = [pytest.mark.processes, pytest.mark.slow]
 
