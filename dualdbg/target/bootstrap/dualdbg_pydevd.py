@@ -96,15 +96,12 @@ def quick(pydevd: Any, failed: int) -> type:
                 return
             if self.tracing is not None:
                 self.tracing.begin()
-                trace = trace if trace is None else self.tracing.in_front_of(trace)
             super().enable_tracing(trace, *given, **named)
             if self.watches is not None:
                 self.watches.come_first(sys._getframe(1))
 
         def set_tracing_for_untraced_contexts(self, *given: Any, **named: Any) -> None:
             """Called where breakpoints have changed, too."""
-            if self.tracing is not None:
-                self.tracing.changed()
             if self.tracing is None or self.tracing.stirs():
                 super().set_tracing_for_untraced_contexts(*given, **named)
 

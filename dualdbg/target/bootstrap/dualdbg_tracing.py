@@ -1,9 +1,8 @@
-"""Runs in the target, up to 3.11: keeps pydevd out of what is not its business, and tracing off while nobody wants it.
+"""Runs in the target, in CPython 3.10 and 3.11: keeps tracing off while nobody wants it.
 
-pydevd looks at each function that begins, for half a second of `import torch`. With breakpoints of lines alone it has
-to see the functions of files that have one: all others are let go before it is asked. Tracing itself takes a fifth of
-that import: it begins with the first breakpoint, exception, step or pause that is wanted, in all threads at once. From
-3.12 on pydevd hears of nothing before that anyway, and later once of each function. CPython 3.8 and later.
+pydevd looks at each function that begins, for half a second of `import torch`. It begins with the first breakpoint,
+exception, step or pause that is wanted, in all threads at once. From 3.12 on pydevd hears of nothing before that
+anyway, and later once of each function; before 3.10 a thread is traced with a helper thread, which a program may count.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ _BESIDE_LINES = (
     "has_plugin_exception_breaks",
 )
 _NO_STEP = -1  # pydev_step_cmd of a thread that neither steps nor is to stop
-_NO_COUNT_OF_TRACED_THREADS = (
-    3,
-    10,
-)  # from here on a thread is traced without a helper thread that is counted
+_FIRST = (3, 10)  # from here on a thread is traced without a helper thread that is counted
 
 
 class Tracing:
@@ -38,51 +34,9 @@ class Tracing:
 
     def __init__(self, debugger: Any, pydevd: Any) -> None:
         self._debugger, self._pydevd = debugger, pydevd
-        self._passed: Set[str] = set()  # names of files, as code objects have them, without a breakpoint
-        self._kept: Set[str] = set()  # those with one
-
-    # -- files without a breakpoint ----------------------------------------------------------------
-
-    def changed(self) -> None:
-        """Breakpoints, or exceptions that stop, have changed."""
-        self._passed.clear()
-        self._kept.clear()
 
     def _looks_beyond_lines(self) -> bool:
         return any(getattr(self._debugger, name) for name in _BESIDE_LINES)
-
-    def _passes_over(self, frame: FrameType) -> bool:
-        """Whether no function of the frame's file can stop, as long as its thread does not step."""
-        name = frame.f_code.co_filename
-        if name in self._kept or self._looks_beyond_lines():
-            return False
-        from pydevd_file_utils import get_abs_path_real_path_and_base_from_frame  # type: ignore[import-not-found]
-
-        canonical = get_abs_path_real_path_and_base_from_frame(frame)[1]
-        has_one = bool(self._debugger.breakpoints.get(canonical))
-        (self._kept if has_one else self._passed).add(name)
-        return not has_one
-
-    def in_front_of(self, trace: Any) -> Any:
-        """What takes the place of ``trace``, pydevd's trace function for one thread.
-
-        It is a function, not an object with ``__call__``: half a million calls are made of it by `import torch`.
-        """
-        tracer = trace.get_method_object() if hasattr(trace, "get_method_object") else trace
-        known: Any = getattr(tracer, "_args", ())
-        info: Any = known[2] if len(known) > 2 else None
-        if not hasattr(info, "pydev_step_cmd"):
-            return trace  # the one that a thread has before its first event
-        passed, passes_over = self._passed, self._passes_over
-
-        def front(frame: FrameType, event: str, argument: Any) -> Any:
-            if info.pydev_step_cmd == _NO_STEP and (frame.f_code.co_filename in passed or passes_over(frame)):
-                return None
-            return trace(frame, event, argument)
-
-        return front
-
-    # -- rest ----------------------------------------------------------------------------------------
 
     def rest(self, first: FrameType) -> bool:
         """Trace no thread until something is wanted. False where something is, or where that cannot be made up for.
@@ -91,18 +45,12 @@ class Tracing:
         """
         import pydevd_tracing  # type: ignore[import-not-found]
 
-        if (
-            sys.version_info < _NO_COUNT_OF_TRACED_THREADS
-            or not traces_other_threads()
-            or not let_new_threads_rest(self._pydevd)
-            or self._is_wanted()
-        ):
+        if not traces_other_threads() or not let_new_threads_rest(self._pydevd) or self._is_wanted():
             return False
-        from pydevd_file_utils import get_abs_path_real_path_and_base_from_frame
+        import pydevd_file_utils  # type: ignore[import-not-found]
 
-        get_abs_path_real_path_and_base_from_frame(
-            first
-        )  # pydevd keeps it: the program may go to another folder
+        # pydevd keeps it: the program may go to another folder.
+        pydevd_file_utils.get_abs_path_real_path_and_base_from_frame(first)
         self.rests = True
         self._pydevd.threading.settrace(None)
         pydevd_tracing.SetTrace(None)
@@ -207,8 +155,8 @@ def dummies(threading: Any) -> Set[int]:
 
 
 def for_debugger(debugger: Any, pydevd: Any) -> Optional[Tracing]:
-    """None from 3.12 on, and where its pydevd is another than the one that is known: it does as it always does."""
-    if pydevd.PYDEVD_USE_SYS_MONITORING:
+    """None before 3.10 and from 3.12 on, and where its pydevd is another than the known one: it does as always."""
+    if pydevd.PYDEVD_USE_SYS_MONITORING or sys.version_info < _FIRST:
         return None
     known = (*_BESIDE_LINES, "breakpoints", "trace_dispatch", "set_tracing_for_untraced_contexts")
     return Tracing(debugger, pydevd) if all(hasattr(debugger, name) for name in known) else None
