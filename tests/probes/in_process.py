@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import mmap
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from dualdbg.probes.bytecode import Operation
 
 SIGNAL = signal.SIGURG
 _MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h
+_MARGIN = 1 << 20
+_FAR = 1 << 30
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
@@ -55,16 +58,18 @@ def read(address: int, size: int) -> bytes:
     return ctypes.string_at(address, size)
 
 
-def _gap_below(near: int, size: int) -> int:
-    """The nearest free place of this size below a function to which a jump out of its first bytes can lead."""
+def _gap(near: int, size: int) -> int:
+    """The nearest free place of this size to which a jump out of the first bytes of a function can lead."""
     rows = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
-    taken = [(int(start, 16), int(end, 16)) for start, end in rows if int(start, 16) < near]
-    pairs = zip(reversed(taken[:-1]), reversed(taken[1:]), strict=True)
-    # Right below a mapping the next one of this process may come.
-    gaps = (range(above[0] - size - (1 << 24), below[1] - 1, -(1 << 16)) for below, above in pairs)
-    return next(
-        start for gap in gaps for start in gap if all(thunk.can_lead(near + at, start) for at in range(16))
-    )
+    taken = [(int(start, 16), int(end, 16)) for start, end in rows]
+    page, found = near & -mmap.PAGESIZE, []
+    for (_, low), (high, _) in itertools.pairwise(taken):
+        # Right beside a mapping the next one of this process may come.
+        first, last = max(low + _MARGIN, page - _FAR), min(high - size - _MARGIN, page + _FAR)
+        places = range(first, last, 1 << 16) if near < low else range(last, first, -(1 << 16))
+        lead = (one for one in places if all(thunk.can_lead(near + at, one) for at in range(16)))
+        found += itertools.islice(lead, 1)
+    return min(found, key=lambda one: abs(one - near))
 
 
 class Room:
@@ -72,10 +77,9 @@ class Room:
 
     def __init__(self, near: int) -> None:
         # Where a hint leads is the system's choice, and in a process with many libraries that is far away.
-        self.start = _gap_below(near, 3 * 4096)
+        self.start = _gap(near, 3 * 4096)
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
         assert _libc.mmap(self.start, 3 * 4096, 7, flags, -1, 0) == self.start
-        assert near - self.start < 1 << 30
         self.counter = self.start + 2 * 4096
 
 
