@@ -122,15 +122,16 @@ class GdbProbes(GdbHelpers):
         (self._off.discard if on else self._off.add)(number)
 
     async def trace_memory(
-        self, functions: Sequence[int], near: int, size: int, gdb_thread: int
+        self, functions: Sequence[int], near: int, sizes: tuple[int, int], gdb_thread: int
     ) -> tuple[int, int]:
         """Map memory in the target that we can open. Returns its address, and the target's descriptor of it.
 
         ``functions`` are the addresses of the C library's memfd_create, mmap and close, which the thread calls; at
-        ``near`` there is room for a name. Raises CommandError where one of them fails.
+        ``near`` there is room for a name. ``sizes``: bytes that are shared, and those of the target's own behind them.
+        Raises CommandError where one of them fails.
         """
         address, descriptor = await self._helper(
-            list, "trace-memory", list(functions), near, size, gdb_thread
+            list, "trace-memory", list(functions), near, list(sizes), gdb_thread
         )
         return int(address), int(descriptor)
 

@@ -211,8 +211,7 @@ class _Tracer:
             raise UsageError(f"trace: {error}", "trace fewer functions") from error
         self._python_memory = memory
         inherited = what.env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-        words = what.what() if what.native is None else None
-        added = memory.environment(self._python_probes, words, self._options.times, inherited)
+        added = memory.environment(self._python_probes, what.what(), self._options.times, inherited)
         return replace(alone(what), env={**what.env, **added})
 
     def _what(self, pipes: OutputPipes | None) -> Launch:
@@ -292,9 +291,11 @@ class _Tracer:
                 seconds = time.monotonic() - shown
                 shown += seconds
                 found = await in_thread(self._trace.so_far, _MOST_LIVE)
-                rows = [LiveRow(parse(name).short, hits, line, inside) for name, hits, line, inside in found]
+                rows = [
+                    LiveRow(parse(name).short, name, hits, line, inside) for name, hits, line, inside in found
+                ]
                 area.show(partial(live_table.lines, rows, before, seconds))
-                before = {row.function: row.hits for row in rows}
+                before = {row.name: row.hits for row in rows}
             area.close()
         except (
             OSError

@@ -15,9 +15,11 @@ _NAME = 30  # columns of a function's name, where there are 80
 
 @dataclass(frozen=True)
 class LiveRow:
-    """A function: its hits so far, the line of Python with the most of them, and the time inside, where it is taken."""
+    """A function, by its short name and its whole one: its hits so far, the line of Python with the most of them, and
+    the time inside, where it is taken."""
 
     function: str
+    name: str
     hits: int
     line: PythonLine | None = None
     seconds: float | None = None
@@ -26,7 +28,7 @@ class LiveRow:
 def lines(
     rows: Sequence[LiveRow], before: dict[str, int], seconds: float, height: int, width: int
 ) -> list[str]:
-    """The functions with the most hits. ``before``: the hits of each ``seconds`` ago."""
+    """The functions with the most hits. ``before``: the hits ``seconds`` ago, by whole names; empty at first."""
     timed = any(row.seconds is not None for row in rows)
     has_lines = any(row.line is not None for row in rows)
     head = f"{'hits':>12} {'a second':>10}{'time' if timed else '':>{9 * timed}}  "
@@ -36,7 +38,10 @@ def lines(
     found = [(head + named)[:width].rstrip()]
     called = sorted((row for row in rows if row.hits), key=lambda row: (-row.hits, row.function))
     for row in called[: height - 1]:
-        rate = (row.hits - before.get(row.function, 0)) / seconds if seconds > 0 else 0
+        was = before.get(
+            row.name, row.hits if before else 0
+        )  # one that was not among the first has no rate yet
+        rate = (row.hits - was) / seconds if seconds > 0 else 0
         time = f"{duration(row.seconds or 0):>9}" if timed else ""
         text = f"{row.hits:>12,} {rate:>10,.0f}{time}  {_cut(visible(row.function), name):<{name}}"
         if row.line is not None:

@@ -61,13 +61,18 @@ class Shared:
 
     @property
     def size(self) -> int:
-        """Of all of it, whole pages."""
-        return self.calls + self.times * SLOT * SLOTS
+        """Of what is shared, whole pages."""
+        return -(-(_RINGS + self.rings * self.capacity * RECORD) // 4096) * 4096
+
+    @property
+    def private(self) -> int:
+        """Of what follows it in the target and is its own: a forked child has other calls that have not returned."""
+        return self.times * SLOT * SLOTS
 
     @property
     def calls(self) -> int:
-        """The places for calls, at the beginning of a page."""
-        return -(-(_RINGS + self.rings * self.capacity * RECORD) // 4096) * 4096
+        """The places for calls."""
+        return self.size
 
     def counter(self, probe: int) -> int:
         """The counter of a probe, a word."""
@@ -365,7 +370,7 @@ def _mix(writer: Writer) -> None:
 
 def calls(trace: Trace) -> tuple[int, int]:
     """Where the places of calls are, and how many bytes they have; (0, 0) without any."""
-    return (trace.memory + trace.shared.calls, SLOT * SLOTS) if trace.shared.times else (0, 0)
+    return (trace.memory + trace.shared.calls, trace.shared.private) if trace.shared.times else (0, 0)
 
 
 def _follow(writer: Writer, to: str, offset: int, unknown: int) -> None:

@@ -244,9 +244,10 @@ class ProbeEngine(Protocol):
         """Whether a probe that traces is in force from the next run on."""
 
     async def trace_memory(
-        self, functions: Sequence[int], near: int, size: int, gdb_thread: int
+        self, functions: Sequence[int], near: int, sizes: tuple[int, int], gdb_thread: int
     ) -> tuple[int, int]:
-        """Map memory that the target shares with us. Returns its address, and the target's descriptor of it."""
+        """Map memory that the target shares with us, and more of its own behind it. Returns its address, and the
+        target's descriptor of it."""
 
     async def traced_arguments(
         self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool

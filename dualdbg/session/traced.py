@@ -119,6 +119,8 @@ class Trace:
         for place in self.tracing.places:
             if place.in_nanoseconds and why_not is not None:
                 place.memory, place.why_not = None, why_not
+            elif place.in_nanoseconds and self._python is not None:
+                place.left_out = self._python.lines.ended
         found = {place.id for place in self.tracing.places}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)

@@ -23,14 +23,19 @@ def split_python(
 
     ``what`` is the program as a user would start it; None: a process that runs already. Raises SpecError, UsageError.
     """
-    native, found = [], []
-    names = PythonNames(what) if what is not None else None
+    native: list[str] = []
+    found: list[PythonProbe] = []
+    names = PythonNames(what) if what is not None and what.native is None else None
     for text in texts:
         probe = _probe(text, parse_spec(text, is_operator), names, what)
         if probe is None:
             native.append(text)
-        else:
+            continue
+        same = next((one for one in found if one.place == probe.place), None)
+        if same is None:
             found.append(probe)
+        elif probe.title not in same.title.split(", "):  # another name of the same function
+            same.title += f", {probe.title}"
     return native, found
 
 
@@ -41,8 +46,9 @@ def _probe(
     is_dotted = spec.kind is BreakpointKind.FUNCTION and "." in spec.subject
     if names is None or what is None:
         if is_python:
+            where = "a process that runs" if what is None else "one that may have Python in it (--native)"
             raise UsageError(
-                f"trace: {text}: Python is traced in programs that dualdbg starts, not in a process that runs",
+                f"trace: {text}: Python is traced in programs of Python that dualdbg starts, not in {where}",
                 "trace native code of it, or start it: dualdbg trace -b SPEC SCRIPT",
             )
         return None

@@ -92,10 +92,8 @@ class TraceMemory:
                 break
 
     def close(self) -> None:
-        """Give the memory of the records back, also to a target that still has it mapped. It reads as zeros then."""
+        """Give the memory back, also to a target that still has it mapped. It reads as zeros then."""
         self._last = [self.hits(probe) for probe in range(self.probes)]
-        first = -(-self.shared.records(0) // mmap.PAGESIZE) * mmap.PAGESIZE
         self._words.release()
-        if self.shared.rings:
-            self._map.madvise(mmap.MADV_REMOVE, first, self.shared.size - first)
+        self._map.madvise(mmap.MADV_REMOVE)
         self._map.close()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import ast
+import marshal
 import mmap
 import os
 from collections.abc import Collection, Sequence
@@ -18,6 +19,7 @@ from .python_lines import PythonLine
 FOLDER = Path(__file__).parent.parent / "target" / "tracing"
 _SETTINGS = "DUALDBG_TRACE"  # the name that its sitecustomize.py knows
 _TOLD = 8 << 20  # bytes for the names of callers
+_MARSHAL = 2  # the oldest form that is the same in every CPython
 _NO_PYTHON = "the interpreter has not loaded what counts there (-I, -E, -S, or a program that is none)"
 
 
@@ -33,6 +35,11 @@ class PythonProbe:
     probe: int = 0
     returns: int = 0
 
+    @property
+    def place(self) -> tuple[str, int, str | None]:
+        """Two with the same place would count the same."""
+        return self.file, self.line, self.name
+
 
 @dataclass
 class ToldLines:
@@ -40,6 +47,7 @@ class ToldLines:
 
     told: mmap.mmap
     failed: str | None = None
+    ended: str | None = None  # why it did not count all the time
     version: tuple[int, ...] | None = None
     _read: int = 8
     _lines: dict[int, PythonLine] = field(default_factory=dict)
@@ -58,11 +66,16 @@ class ToldLines:
         end = int.from_bytes(self.told[:8], "little")
         rows = self.told[self._read : end].splitlines()
         self._read = max(self._read, end)
-        for row in map(json.loads, rows):
-            if "site" in row:
-                self._lines[row["site"]] = PythonLine(row["function"], row["file"], row["line"] or None)
-            self.failed = row.get("failed", self.failed)
-            self.version = tuple(row["version"]) if "version" in row else self.version
+        for text in rows:
+            try:
+                row = ast.literal_eval(text.decode())
+                if "site" in row:
+                    self._lines[row["site"]] = PythonLine(row["function"], row["file"], row["line"] or None)
+                self.failed = row.get("failed", self.failed)
+                self.ended = row.get("ended", self.ended)
+                self.version = tuple(row["version"]) if "version" in row else self.version
+            except (ValueError, SyntaxError, TypeError, KeyError, AttributeError, RecursionError):
+                self.failed = "what it told cannot be read: something else has written there"
 
 
 class PythonMemory:
@@ -84,11 +97,11 @@ class PythonMemory:
             self.memory.new_probe()  # the time of the returns
 
     def environment(
-        self, probes: Sequence[PythonProbe], what: Sequence[str] | None, times: bool, inherited: str | None
+        self, probes: Sequence[PythonProbe], what: Sequence[str], times: bool, inherited: str | None
     ) -> dict[str, str]:
         """The variables with which the program is to be started.
 
-        ``what`` is what its interpreter runs, None: not known; ``inherited``: its own PYTHONPATH.
+        ``what`` is what its interpreter runs; ``inherited``: its own PYTHONPATH.
         """
         records, told = (f"/proc/{os.getpid()}/fd/{one}" for one in self._descriptors)
         settings: dict[str, Any] = {
@@ -102,7 +115,7 @@ class PythonMemory:
             "record": recording.RECORD,
             "told": told,
             "told_size": _TOLD,
-            "what": what,
+            "what": list(what),
             "times": times,
             "pythonpath": inherited,
             "probes": [
@@ -117,7 +130,7 @@ class PythonMemory:
             ],
         }
         path = os.pathsep.join([str(FOLDER), *([inherited] if inherited else [])])
-        return {_SETTINGS: json.dumps(settings), "PYTHONPATH": path}
+        return {_SETTINGS: marshal.dumps(settings, _MARSHAL).hex(), "PYTHONPATH": path}
 
     def why_not(self) -> str | None:
         """Why nothing is counted; None where it is."""

@@ -44,7 +44,7 @@ _RED_ZONE = 128
 _MOST_STACK = 8 << 20  # bytes of a stack that are looked through
 _GROWTH = 1 << 30  # bytes that are left free for the heap and the main stack
 _PROT_READ, _PROT_WRITE, _PROT_EXEC = 1, 2, 4
-_MAP_SHARED, _MAP_PRIVATE, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x01, 0x02, 0x20, 0x100000
+_MAP_SHARED, _MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_FIXED_NOREPLACE = 0x01, 0x02, 0x10, 0x20, 0x100000
 _MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
 _MFD_CLOEXEC = 1
 _ZERO_FLAG = 1 << 6
@@ -76,14 +76,16 @@ def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
     return base
 
 
-def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "list[int]":
+def trace_memory(functions: "list[int]", near: int, sizes: "list[int]", thread: int) -> "list[int]":
     """Map memory that the target shares with whoever opens its descriptor. Returns the address and the descriptor.
 
     ``functions`` are the addresses of the C library's memfd_create, mmap and close, which a thread calls, alone. There
-    is room for a name at ``near``. Raises GdbError where one of them fails. The size is set from here: a limit on the
-    size of files (RLIMIT_FSIZE) would end a program that sets it.
+    is room for a name at ``near``. ``sizes``: the bytes that are shared, and of memory behind them that is the
+    target's own. Raises GdbError where one of the calls fails. The size is set from here: a limit on the size of files
+    (RLIMIT_FSIZE) would end a program that sets it.
     """
     create, mmap, close = functions
+    shared, private = sizes
     with Memory() as memory:
         memory.write(near, b"dualdbg\0")
     select_innermost(thread)
@@ -92,16 +94,22 @@ def trace_memory(functions: "list[int]", near: int, size: int, thread: int) -> "
         if descriptor < 0:
             raise gdb.GdbError("the process may not make shared memory (memfd_create)")
         try:
-            _set_size(descriptor, size)
-            call = "((long(*)(long,long,long,long,long,long))%d)(0,%d,%d,%d,%d,0)"
-            flags = _MAP_SHARED | _MAP_POPULATE
-            found = int(language.evaluate(call % (mmap, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
-            if found == -1:
-                raise gdb.GdbError("no shared memory could be mapped")
+            _set_size(descriptor, shared)
+            base = _mapped(mmap, 0, shared + private, _MAP_PRIVATE | _MAP_ANONYMOUS, -1)
+            _mapped(mmap, base, shared, _MAP_SHARED | _MAP_FIXED | _MAP_POPULATE, descriptor)
         except BaseException:
             language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))
             raise
-    return [found & WORD, descriptor]
+    return [base & WORD, descriptor]
+
+
+def _mapped(mmap: int, at: int, size: int, flags: int, descriptor: int) -> int:
+    """What the target's mmap returns. Raises GdbError where it fails."""
+    call = "((long(*)(long,long,long,long,long,long))%d)(%d,%d,%d,%d,%d,0)"
+    found = int(language.evaluate(call % (mmap, at, size, _PROT_READ | _PROT_WRITE, flags, descriptor)))
+    if found == -1:
+        raise gdb.GdbError("no memory could be mapped")
+    return found
 
 
 def _set_size(descriptor: int, size: int) -> None:

@@ -36,8 +36,8 @@ _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ct
 def memory() -> Iterator[TraceMemory]:
     shared = replace(Shared.for_records(4), capacity=1 << 12)
     descriptor = os.memfd_create("test")
-    os.ftruncate(descriptor, shared.size)
-    address = _libc.mmap(None, shared.size, 3, 1, descriptor, 0)
+    os.ftruncate(descriptor, shared.size + shared.private)
+    address = _libc.mmap(None, shared.size + shared.private, 3, 1, descriptor, 0)
     assert address not in (None, ctypes.c_void_p(-1).value)
     made = TraceMemory(f"/proc/self/fd/{descriptor}", shared, address)
     os.close(descriptor)

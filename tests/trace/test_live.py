@@ -24,9 +24,9 @@ _LINE = PythonLine("Model.forward", "/a/very/long/folder/of/some/project/with/a/
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_lines_fit(width: int) -> None:
     rows = [
-        LiveRow("at::native::a_function_with_a_rather_long_name", 123456789, _LINE, 1.5),
-        LiveRow("copy_", 20, _LINE, 2e-6),
-        LiveRow("never", 0, None, 0.0),
+        LiveRow("at::native::a_function_with_a_rather_long_name", "first", 123456789, _LINE, 1.5),
+        LiveRow("copy_", "copy_", 20, _LINE, 2e-6),
+        LiveRow("never", "never", 0, None, 0.0),
     ]
     said = lines(rows, {"copy_": 10}, 0.5, 6, width)
     assert len(said) == 6 and all(len(line) <= width for line in said)
@@ -40,9 +40,16 @@ def test_lines_fit(width: int) -> None:
 
 @pytest.mark.pure
 def test_the_functions_with_the_most_hits_are_shown() -> None:
-    rows = [LiveRow(f"function_{at}", at) for at in range(50)]
+    rows = [LiveRow(f"function_{at}", f"function_{at}", at) for at in range(50)]
     said = lines(rows, {}, 1.0, 4, 80)
     assert [line.split()[-1] for line in said] == ["function", "function_49", "function_48", "function_47"]
+
+
+@pytest.mark.pure
+def test_overloads_have_rates_of_their_own() -> None:
+    rows = [LiveRow("f", "f(int)", 30), LiveRow("f", "f(double)", 10), LiveRow("g", "g()", 5)]
+    said = lines(rows, {"f(int)": 20, "f(double)": 8}, 1.0, 4, 80)
+    assert [line.split()[:2] for line in said[1:]] == [["30", "10"], ["10", "2"], ["5", "0"]]
 
 
 @pytest.mark.processes

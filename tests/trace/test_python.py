@@ -168,14 +168,103 @@ def test_a_forked_child_is_not_among_them(tmp_path: Path) -> None:
 
 def test_an_interpreter_that_loads_nothing_is_named(tmp_path: Path) -> None:
     """Not as one in which nothing was called."""
-    script = tmp_path / "program.sh"
-    python = other_interpreter("3.11")
-    (tmp_path / "program.py").write_text("def f(): pass\nf()\n")
-    script.write_text(f"#!/bin/sh\nexec {python} -I {tmp_path / 'program.py'}\n")
-    script.chmod(0o755)
-    line = f"{tmp_path / 'program.py'}:2"
-    row = result(run("--json", "-b", line, "--native", script))["program.py:2"]
+    script, python = tmp_path / "program.py", tmp_path / "python"
+    script.write_text("def f(): pass\nf()\n")
+    python.write_text(f'#!/bin/sh\nexec {other_interpreter("3.11")} -I "$@"\n')
+    python.chmod(0o755)
+    row = result(run("--json", "--python", python, "-b", "py:f", script))["f"]
     assert row["hits"] is None and "has not loaded" in row["why"]
+
+
+ENDING = {
+    "signal": """\
+import signal, time
+class Ring(Exception): pass
+armed = False
+def ring(*arguments):
+    global armed
+    if armed:
+        armed = False
+        raise Ring
+def f(): pass
+signal.signal(signal.SIGALRM, ring)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+end = time.time() + 0.2
+while time.time() < end:
+    try:
+        armed = True
+        for _ in range(1000): f()
+        armed = False
+    except Ring:
+        pass
+signal.setitimer(signal.ITIMER_REAL, 0)
+""",
+    "recursion": """\
+def deep(): deep()
+def f(): pass
+try:
+    deep()
+except RecursionError:
+    pass
+for _ in range(10): f()
+""",
+}
+
+
+@pytest.mark.parametrize("kind", ENDING)
+@pytest.mark.parametrize("version", rows.versions())
+def test_counting_that_an_exception_ends_is_told(version: str, kind: str, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(ENDING[kind])
+    row = result(run("--json", "--python", other_interpreter(version), "-b", "py:f", script))["f"]
+    if tuple(map(int, version.split("."))) < (3, 12):
+        assert "counting ended in a thread" in row["why"]
+    else:
+        assert row["hits"] and row.get("why") is None
+
+
+def test_two_names_of_a_function_are_one_row(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text("def run(): pass\n")
+    (tmp_path / "two.py").write_text("from one import run\n")
+    script = tmp_path / "program.py"
+    script.write_text("import one, two\none.run(); two.run()\n")
+    found = result(run("--json", "-b", "one.run", "-b", "two.run", "-b", "py:one.run", script))
+    assert found.pop("missing") == []
+    assert {name: row["hits"] for name, row in found.items()} == {"one.run, two.run": 2}
+
+
+@pytest.mark.parametrize("version", rows.versions())
+def test_coroutines_that_are_cancelled_count_once(version: str, tmp_path: Path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import asyncio\n"
+        "async def wait():\n"
+        "    try:\n"
+        "        await asyncio.sleep(10)\n"
+        "    except asyncio.CancelledError:\n"
+        "        return 1\n"
+        "async def main():\n"
+        "    tasks = [asyncio.ensure_future(wait()) for _ in range(5)]\n"
+        "    await asyncio.sleep(0.05)\n"
+        "    for one in tasks: one.cancel()\n"
+        "    await asyncio.gather(*tasks)\n"
+        "asyncio.run(main())\n"
+    )
+    row = result(run("--time", "--json", "--python", other_interpreter(version), "-b", "py:wait", script))[
+        "wait"
+    ]
+    assert row["hits"] == row["timed"] == 5 and row["time"] > 5 * 0.04
+
+
+def test_modules_of_the_user_are_the_users(tmp_path: Path) -> None:
+    """None that we import for ourselves is there already, nor is one of ours imported from the user's folders."""
+    for name in ("struct", "json", "mmap", "re"):
+        (tmp_path / f"{name}.py").write_text(f"print('the own {name}')\n")
+    script = tmp_path / "program.py"
+    script.write_text("def f(): pass\nf()\nimport struct, json\n")
+    said = run("--json", "--env", f"PYTHONPATH={tmp_path}", "-b", "py:f", script)
+    assert result(said)["f"]["hits"] == 1
+    assert said.count("the own struct") == said.count("the own json") == 1 and "the own mmap" not in said
 
 
 @pytest.mark.parametrize(
@@ -183,8 +272,9 @@ def test_an_interpreter_that_loads_nothing_is_named(tmp_path: Path) -> None:
     [
         (["-b", "py:nosuch", "-c", "0"], "nosuch"),
         (["-b", "nosuch.py:3", "-c", "0"], "there is no file nosuch.py"),
+        (["-b", "py:f", "--native", "/bin/true"], "not in one that may have Python in it"),
         (["-b", "py:posixpath.join if a", "-c", "0"], "without 'if'"),
-        (["-b", "py:f", str(os.getpid())], "Python is traced in programs that dualdbg starts"),
+        (["-b", "py:f", str(os.getpid())], "Python is traced in programs of Python that dualdbg starts"),
     ],
 )
 def test_wrong_words_are_refused(words: list[str], why: str) -> None:

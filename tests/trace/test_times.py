@@ -142,3 +142,29 @@ def test_no_times_where_greenlets_share_a_stack(tmp_path: Path) -> None:
         row = result(said)["getppid"]
         assert (row["hits"], row["timed"], row["time"]) == (100, 0, 0)
         assert "greenlets" in row["untimed"][0]
+
+
+_FORKING = """\
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) void sleeps(int us) { usleep(us); }
+int main(void) {
+    for (int child = 0; child < 4; child++)
+        if (!fork()) {
+            for (int i = 0; i < 200; i++) sleeps(500);
+            _exit(0);
+        }
+    for (int i = 0; i < 100; i++) sleeps(1000);
+    while (wait(0) > 0);
+    return 0;
+}
+"""
+
+
+def test_forked_children_have_calls_of_their_own(tmp_path: Path) -> None:
+    """At the same places of their stacks, at the same time."""
+    source, made = tmp_path / "forking.c", tmp_path / "forking"
+    source.write_text(_FORKING)
+    subprocess.run(["gcc", "-O2", "-g", "-o", made, source], check=True)
+    row = result(run("--time", "--json", "-b", "sleeps", "--native", made))["sleeps"]
+    assert row["hits"] == row["timed"] == 900 and row["time"] >= 0.5

@@ -132,12 +132,13 @@ class Tracing:
         """
         memory = self.programs[-1].memory
         try:
-            place.returns = memory.new_probe()
-            memory.new_probe()
+            returns = memory.new_probe()
+            memory.new_probe()  # their time
         except ValueError as error:
             raise CannotPlace(str(error)) from error
-        self._returning[memory, place.returns] = place
-        return place.returns
+        place.returns = returns
+        self._returning[memory, returns] = place
+        return returns
 
     def add_python(self, place: TracedPlace, memory: TraceMemory, probe: int, returns: int) -> None:
         """A place in Python, which is counted there."""
@@ -260,7 +261,9 @@ class Tracing:
         shared = (
             Shared.for_records(os.cpu_count() or 1, self.times) if self.records else Shared(times=self.times)
         )
-        address, descriptor = await self.native.trace_memory(functions, near, shared.size, thread)
+        address, descriptor = await self.native.trace_memory(
+            functions, near, (shared.size, shared.private), thread
+        )
         try:
             memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
         except OSError as error:

@@ -7,26 +7,29 @@ with one ring, and times of the monotonic clock. CPython 3.8 and later.
 
 from __future__ import annotations
 
-import json
-import mmap
+import marshal
 import os
-import struct
 import sys
-import threading
 import time
-from _thread import allocate_lock
+from _thread import allocate_lock, get_native_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any, Dict, Optional, Tuple
 
-SETTINGS = "DUALDBG_TRACE"  # the environment variable with what is to be done, as JSON (dualdbg/trace/python_probes.py)
+SETTINGS = (
+    "DUALDBG_TRACE"  # the environment variable with what is to be done (dualdbg/trace/python_probes.py)
+)
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _TOOLS = (4, 3, 5)
-_RETURN_VALUE = 83  # up to CPython 3.11 (opcode.py)
+_RETURN_VALUE, _RESUME = 83, 151  # up to CPython 3.11 (opcode.py)
 _PAUSES = 0x2A0  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (inspect.py)
-_RECORD = struct.Struct("=QIIQQQ6Q")  # what follows the number of a record: recording.py
+_RECORD = "=QIIQQQ6Q"  # what follows the number of a record: recording.py
+_ENDED = (
+    "counting ended in a thread before the thread did: a signal handler or the limit of recursion has raised an "
+    "exception in what counts (CPython before 3.12), or the program has set a trace function"
+)
 
 
 class File:
@@ -37,7 +40,23 @@ class File:
         self.lines: "Dict[int, int]" = {}
 
 
-def _mapped(path: str, size: int) -> mmap.mmap:
+def _imported(name: str, *folders: str) -> "Any":
+    """A module of the folders or the standard library, and none of the user's that has its name."""
+    before, path = set(sys.modules), sys.path
+    library = os.path.dirname(os.path.abspath(os.__file__))
+    sys.path = [*folders, library, os.path.join(library, "lib-dynload")]
+    try:
+        return __import__(name)
+    finally:
+        sys.path = path
+        # The program imports its own, and may have another one of that name.
+        for one in set(sys.modules) - before:
+            del sys.modules[one]
+        for folder in folders:
+            sys.path_importer_cache.pop(folder, None)
+
+
+def _mapped(mmap: "Any", path: str, size: int) -> "Any":
     descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     try:
         return mmap.mmap(descriptor, size)
@@ -49,8 +68,9 @@ class Recorder:
     """Writes hits to the memory; ``settings`` say where its parts are."""
 
     def __init__(self, settings: "Dict[str, Any]") -> None:
+        mmap = _imported("mmap")
         self.times: bool = settings["times"]
-        self._memory = _mapped(settings["memory"], settings["size"])
+        self._memory = _mapped(mmap, settings["memory"], settings["size"])
         self._words = memoryview(self._memory).cast("Q")
         self._counters: int = settings["counters"] // 8
         self._records: int = settings["records"]
@@ -58,18 +78,19 @@ class Recorder:
         self._capacity: int = settings["capacity"]
         self._size: int = settings["record"]
         self._count = 0
-        self._told = _mapped(settings["told"], settings["told_size"])
+        self._told = _mapped(mmap, settings["told"], settings["told_size"])
         self._told_length = 8
         self._lock, self._naming = allocate_lock(), allocate_lock()
         self._sites: "Dict[Tuple[str, str, int], int]" = {}
         self._began: "Dict[int, Tuple[int, int]]" = {}  # by number of the frame: its time, its site
         self._names = "co_qualname" if sys.version_info >= (3, 11) else "co_name"
-        self._clock, self._thread = time.monotonic_ns, threading.get_native_id
+        self._clock, self._thread = time.monotonic_ns, get_native_id
+        self._pack = _imported("struct").Struct(_RECORD).pack_into
         self._getattr = getattr
 
     def tell(self, what: "Dict[str, Any]") -> bool:
         """Say something to who reads the trace. Returns whether there was room for it."""
-        line = (json.dumps(what) + "\n").encode()
+        line = (ascii(what) + "\n").encode()
         end = self._told_length + len(line)
         if end > len(self._told):
             return False
@@ -125,12 +146,9 @@ class Recorder:
             if head - words[self._tail] >= self._capacity:
                 return
             at = self._records + head % self._capacity * self._size
-            _pack(self._memory, at + 8, when, thread, probe, 0, site, 0, 0, 0, 0, 0, 0, lasted or 0)
+            self._pack(self._memory, at + 8, when, thread, probe, 0, site, 0, 0, 0, 0, 0, 0, lasted or 0)
             words[at // 8] = self._count = head + 1
             words[self._head] = head + 1
-
-
-_pack = _RECORD.pack_into
 
 
 class Tracer:
@@ -238,15 +256,34 @@ class TraceFunction(Tracer):
 
     def begin(self) -> None:
         """Listen."""
+        import atexit
+        import threading
+
         threading.settrace(self._call)
         sys.settrace(self._call)
+        atexit.register(self._look_whether_it_ended)
 
     def end(self) -> None:
         """Hear nothing more."""
         self.is_over = True
-        sys.settrace(None)
+        if sys.gettrace() == self._call:
+            sys.settrace(None)
+
+    def _look_whether_it_ended(self) -> None:
+        """An exception in a trace function ends tracing in the thread: that of a signal handler which runs in it, or
+        that there is no room for its call.
+        """
+        if not self.is_over and sys.gettrace() != self._call:
+            self.recorder.tell({"ended": _ENDED})
 
     def _call(self, frame: "FrameType", event: str, argument: object) -> "Any":
+        try:
+            return self._hear_call(frame)
+        except BaseException:
+            self.recorder.tell({"ended": _ENDED})
+            raise
+
+    def _hear_call(self, frame: "FrameType") -> "Any":
         code = frame.f_code
         file = self.file_of(code)
         if file is None or self.is_over:
@@ -261,12 +298,18 @@ class TraceFunction(Tracer):
         frame.f_trace_lines = has_lines
 
         def hear(frame: "FrameType", event: str, argument: object) -> "Any":
-            if event == "line":
-                probe = file.lines.get(frame.f_lineno)
-                if probe is not None:
-                    self.recorder.hit(frame, probe)
-            elif event == "return" and returns is not None and code.co_code[frame.f_lasti] == _RETURN_VALUE:
-                self.recorder.end(frame, returns)
+            try:
+                if event == "line":
+                    probe = file.lines.get(frame.f_lineno)
+                    if probe is not None:
+                        self.recorder.hit(frame, probe)
+                elif (
+                    event == "return" and returns is not None and code.co_code[frame.f_lasti] == _RETURN_VALUE
+                ):
+                    self.recorder.end(frame, returns)
+            except BaseException:
+                self.recorder.tell({"ended": _ENDED})
+                raise
             return hear
 
         return hear
@@ -275,7 +318,9 @@ class TraceFunction(Tracer):
 def _begins(frame: "FrameType") -> bool:
     """Whether a generator begins, and does not go on."""
     if sys.version_info >= (3, 11):
-        return not frame.f_code.co_code[frame.f_lasti + 1] & 3  # the operand of RESUME
+        # An exception that is thrown into it begins at the instruction where it waits.
+        opcode, operand = frame.f_code.co_code[frame.f_lasti : frame.f_lasti + 2]
+        return opcode == _RESUME and not operand & 3
     return frame.f_lasti < 0
 
 
@@ -287,8 +332,8 @@ def _take_settings() -> "Optional[Dict[str, Any]]":
     text = os.environ.get(SETTINGS)
     if text is None:
         return None
-    settings: "Dict[str, Any]" = json.loads(text)
-    if settings["what"] is not None and not _is_the_program(settings["what"]):
+    settings: "Dict[str, Any]" = marshal.loads(bytes.fromhex(text))
+    if not _is_the_program(settings["what"]):
         return None  # what starts the program, as a shim of pyenv does: the program finds the rest
     del os.environ[SETTINGS]
     if settings["pythonpath"] is None:
@@ -300,19 +345,10 @@ def _take_settings() -> "Optional[Dict[str, Any]]":
 
 def _is_the_program(what: "list[str]") -> bool:
     """Whether the command line of this process says so."""
-    from importlib import util
-
-    path = os.path.join(_HERE, "..", "..", "shared", "python_command.py")
-    spec: Any = util.spec_from_file_location("python_command", path)
-    module: Any = util.module_from_spec(spec)
-    sys.modules["python_command"] = module  # a class of it looks itself up
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules["python_command"]
+    runs: Any = _imported("python_command", os.path.join(_HERE, "..", "..", "shared")).runs
     with open("/proc/self/cmdline", "rb") as file:
         words = file.read().decode("utf-8", "surrogateescape").split("\0")[:-1]
-    return bool(module.runs(words, [], what))
+    return bool(runs(words, [], what))
 
 
 def _import_the_users_own() -> "Optional[BaseException]":
@@ -327,9 +363,9 @@ def _import_the_users_own() -> "Optional[BaseException]":
 
 def _start() -> None:
     settings = _take_settings()
+    recorder = Recorder(settings) if settings is not None else None
     failure = _import_the_users_own()
-    if settings is not None:
-        recorder = Recorder(settings)
+    if settings is not None and recorder is not None:
         try:
             kind = Monitor if sys.version_info >= (3, 12) else TraceFunction
             tracer = kind(recorder, settings["probes"])
