@@ -75,7 +75,7 @@ static void *work(void *unused) {
     long count = 0;
     while (!over) {
         twice(count++);
-        for (volatile int wait = 0; wait < 4000; wait++);  // the rings are never full
+        for (volatile int wait = 0; wait < 8000; wait++);  // the rings are never full
     }
     return (void *)count;
 }

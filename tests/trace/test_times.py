@@ -147,7 +147,7 @@ def test_no_times_where_greenlets_share_a_stack(tmp_path: Path) -> None:
 _FORKING = """\
 #include <sys/wait.h>
 #include <unistd.h>
-__attribute__((noinline)) void sleeps(int us) { usleep(us); }
+__attribute__((noinline)) long sleeps(int us) { volatile long kept = us; usleep(us); return kept; }
 int main(void) {
     for (int child = 0; child < 4; child++)
         if (!fork()) {
