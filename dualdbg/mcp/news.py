@@ -31,6 +31,11 @@ class News:
     _breakpoints: dict[int, Breakpoint] = field(default_factory=dict)
     _dropped: int = 0
 
+    @property
+    def is_due(self) -> bool:
+        """Whether a stop or the end is not told yet."""
+        return self._stop is not None or self._exit is not None
+
     def take(self, event: Event) -> None:
         """Keep what an agent wants to know of an event."""
         if isinstance(event, Stopped):

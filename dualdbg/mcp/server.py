@@ -21,6 +21,8 @@ from .next_calls import next_call
 from .registry import Tool, all_tools
 from .sessions import Sessions
 
+_NO_READERS = ("attach", "end")  # there with --read-only, for cores, and yet more than looking
+
 WriteReport = Callable[[], str]
 """Keeps a report of the exception that is handled now, and says where."""
 
@@ -147,7 +149,9 @@ def _description(tool: Tool) -> types.Tool:
         input_schema=_schema(tool.arguments, "validation"),
         output_schema=_schema(tool.answer, "serialization"),
         annotations=types.ToolAnnotations(
-            title=tool.title, read_only_hint=tool.looks and tool.name != "end", open_world_hint=False
+            title=tool.title,
+            read_only_hint=tool.looks and tool.name not in _NO_READERS,
+            open_world_hint=False,
         ),
     )
 

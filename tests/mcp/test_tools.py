@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -223,6 +224,38 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
             with_server(lambda tools: work(tools, job.pid))
         finally:
             job.kill()
+
+
+@pytest.mark.parametrize("tool", ["continue_until", "step"])
+def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tool: str, tmp_path: Path) -> None:
+    """A crash, and an end: neither is passed over."""
+    ready = tmp_path / "ready"
+    code = f"import os, pathlib, time\nwhile not os.path.exists({str(ready)!r}): time.sleep(0.01)\n"
+
+    async def work(tools: Tools) -> None:
+        crashed = await tools("run", code=f"{code}os.kill(os.getpid(), 11)", seconds=1)
+        ended = await tools("run", code=f"{code}raise SystemExit(3)", seconds=1)
+        assert crashed.data["state"] == ended.data["state"] == "running"
+        ready.touch()
+        first, second = crashed.data["session"], ended.data["session"]
+        for session in (first, second):
+            while "running" in (await tools.ask("stack", session=session)).text:
+                pass
+        answer = await tools(tool, session=first)
+        assert answer.data["stop"] and "SIGSEGV" in answer.text
+        assert (await tools("stack", session=first)).data["frames"]
+        answer = await tools(tool, session=second)
+        assert answer.data["exit_code"] == 3
+
+    with_server(work)
+
+
+def test_the_server_and_what_started_it_are_not_stopped() -> None:
+    async def work(tools: Tools) -> None:
+        told = await tools.refused("attach", pid=os.getpid())
+        assert "is this server, or started it" in told and "stacks(pid=" in told
+
+    with_server(work)
 
 
 def test_attach_and_the_process_goes_on(tmp_path: Path) -> None:

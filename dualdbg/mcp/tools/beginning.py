@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from ...session.post_mortem import open_core
 from ...session.session import Session
 from ...session.start import launch
 from ...symbols.torch.loaded_operators import operators_of
+from ...target.descent import descends_from
 from ..answers import Reply, Situation
 from ..debuggee import Debuggee, Subscribe
 from ..permissions import NotPermitted
@@ -107,6 +109,11 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
         raise NotPermitted(
             "this server only looks: no process is attached to",
             f"stacks(pid={arguments.pid}), diagnose(pid={arguments.pid}), or attach(core=…)",
+        )
+    if descends_from(os.getpid(), {arguments.pid}):
+        raise NotPermitted(
+            f"process {arguments.pid} is this server, or started it: it would stand still with what asks here",
+            f"stacks(pid={arguments.pid})",
         )
     sessions.permissions.check_specs(arguments.breakpoints)
     call = Asked(breakpoints=tuple(arguments.breakpoints), just_my_code=False if arguments.all_code else None)

@@ -27,9 +27,12 @@ class ContinueArguments(Arguments):
 
 @tool("continue_until", "Run on until a stop, the end or a time", ContinueArguments, Situation)
 async def continue_until(sessions: Sessions, arguments: ContinueArguments) -> Reply:
-    """Let the program go on, and wait for its next stop, its end or the time. Where it runs already, only wait.
+    """Let the program go on, and wait for its next stop, its end or the time. Where it runs already, only wait; where
+    it has stopped or ended since the last answer, that is the answer, and it does not go on.
     With at_time="pause" and seconds=0 a running program is stopped now."""
     async with sessions.using(arguments.session) as debuggee:
+        if await _has_news(debuggee):
+            return await situation(debuggee)
         _require_life(debuggee)
         if debuggee.stopped:
             await debuggee.session.resume()
@@ -61,6 +64,8 @@ async def step(sessions: Sessions, arguments: StepArguments) -> Reply:
     """Step the thread, count times; another stop ends it earlier. step on a Python line enters the C++ function that
     it calls, and finish comes back to Python."""
     async with sessions.using(arguments.session) as debuggee:
+        if await _has_news(debuggee):
+            return await situation(debuggee)
         _require_life(debuggee)
         stands = True
         for _ in range(arguments.count):
@@ -70,6 +75,12 @@ async def step(sessions: Sessions, arguments: StepArguments) -> Reply:
             if not stands or stop is None or stop.reason is not Reason.STEP:
                 break
         return await situation(debuggee, None if stands else arguments.seconds)
+
+
+async def _has_news(debuggee: Debuggee) -> bool:
+    """Whether it has stopped or ended since the last answer: the client hears of that before anything goes on."""
+    await debuggee.flush()
+    return debuggee.news.is_due
 
 
 class ProgramIsOver(WrongState):
