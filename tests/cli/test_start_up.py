@@ -35,6 +35,7 @@ def test_the_entry_imports_next_to_nothing() -> None:
     assert ours == {
         "dualdbg",
         "dualdbg.cli",
+        "dualdbg.cli.kept_code",
         "dualdbg.cli.main",
         "dualdbg.cli.streams",
         "dualdbg.errors",

@@ -200,6 +200,12 @@ def test_a_librarys_own_thread_that_waits_for_work_is_normal(
     main = thread(1, *COMMON)
     assert kinds(process(1, main, thread(2, *of_library, system_call=waits))) == []
     assert kinds(process(1, main, thread(2, *of_user, system_call=waits))) == [kind]
+    # In a program that is installed nobody knows whose a thread is, but for those that are known.
+    installed = thread(1, python("main", 1, "/usr/lib/python3.11/site-packages/tool/__main__.py"))
+    known = any(function in ("Queue._feed", "_serve") for function, _ in innermost)
+    assert kinds(process(1, installed, thread(2, *of_library, system_call=waits))) == (
+        [] if known else [kind]
+    )
     # What the main thread waits for is always told.
     assert kinds(process(1, thread(1, *of_library, system_call=waits))) == [kind]
 

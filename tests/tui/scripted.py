@@ -84,7 +84,10 @@ class ScriptedSession:
         self.end_target = None
         self.has_python = True
         self.native = SimpleNamespace()
-        self.breakpoints = SimpleNamespace(all=list, image=None)
+        image = SimpleNamespace(
+            pid=TID, version=0, prepare_continuations=lambda: None, continuations=lambda _: set()
+        )
+        self.breakpoints = SimpleNamespace(all=list, image=image)
         self.after_stop: list[Callable[[], None]] = []
         self.inspector = ScriptedInspector(self)
         self.resume = self.pause = self.close = nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
@@ -56,6 +57,15 @@ _NOTIFICATIONS = {
     ("queue.py", "Queue.get"): "an item in a Queue",
     ("queue.py", "Queue.put"): "room in a Queue",
     ("_base.py", "Future.result"): "the result of a Future",
+}
+# Threads of libraries that wait for work, also in programs that are installed as libraries are.
+_SERVICES = {
+    ("queues.py", "Queue._feed"),
+    ("queues.py", "_feed"),
+    ("resource_sharer.py", "_ResourceSharer._serve"),
+    ("resource_sharer.py", "_serve"),
+    ("utils.py", "_PeriodicTimer._run"),  # of torchrun's rendezvous
+    ("utils.py", "_run"),
 }
 _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
@@ -263,7 +273,7 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         call = thread.system_call
         if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
             continue
-        if call.name in _ACCEPTS and _is_service(node, thread):
+        if call.name in _ACCEPTS and _is_service(scene, node, thread):
             continue
         what = call.descriptor.target or "not known"
         direction = (
@@ -279,12 +289,24 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     return findings
 
 
-def _is_service(node: Node, thread: ThreadReport) -> bool:
+def _is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
     """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
-    server of multiprocessing. That such a thread waits for something to do is what it is there for."""
+    server of multiprocessing. That such a thread waits for something to do is what it is there for.
+
+    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
+    """
     pid, tid = node
-    python = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
-    return tid != pid and bool(python) and all(is_of_a_library(frame.file or "") for frame in python)
+    python = _python_frames(thread)
+    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
+        return False
+    if any((PurePath(frame.file or "").name, frame.function) in _SERVICES for frame in python):
+        return True
+    main = scene.threads.get((pid, pid))
+    return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
+
+
+def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
+    return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
 
 
 def _is_resource_tracker(thread: ThreadReport) -> bool:
@@ -317,7 +339,7 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _untold(scene, told):
         what = _notification_of(thread)
-        if what is not None and not _is_service(node, thread):
+        if what is not None and not _is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(

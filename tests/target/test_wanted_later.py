@@ -1,4 +1,4 @@
-"""Nothing is traced while nothing is wanted, and no stop is lost by it."""
+"""What is wanted only while the program runs: breakpoints, exceptions and pauses reach what has begun before."""
 
 from __future__ import annotations
 
@@ -42,19 +42,6 @@ for number in numbers():
     threading.Thread(target=late, daemon=True).start()
 """
 # What sees whether the program is traced, on 3.11 and before, and with sys.monitoring.
-STATE = """\
-import sys, threading
-if sys.version_info >= (3, 12):
-    print(bool(sys.monitoring.get_events(sys.monitoring.DEBUGGER_ID)))
-else:
-    def see():
-        found.append(sys.gettrace())
-    found = [sys.gettrace(), threading._trace_hook]
-    thread = threading.Thread(target=see)
-    thread.start()
-    thread.join()
-    print(any(one is not None for one in found))
-"""
 
 
 @pytest.fixture(params=[pytest.param("own"), *rows.versions()])
@@ -84,39 +71,11 @@ async def top(client: Client) -> tuple[str, int]:
     return (await client.stack(stop["threadId"]))[0]
 
 
-def test_nothing_is_traced_while_nothing_is_wanted(python: str, script: Path) -> None:
-    script.write_text(STATE)
-
-    async def scenario(client: Client) -> None:
-        await client.start()
-        await client.drain()
-        assert client.target.stdout is not None
-        told = (await client.target.stdout.read()).decode()
-        old = (await version_of(python)) < (3, 10)  # there a thread cannot be traced later without a helper
-        assert told == f"{old}\n"
-
-    debug(piped(python, script), scenario)
-
-
 async def version_of(python: str) -> tuple[int, int]:
     text = "import sys; print(*sys.version_info[:2])"
     process = await asyncio.create_subprocess_exec(python, "-c", text, stdout=asyncio.subprocess.PIPE)
     major, minor = (await process.communicate())[0].split()
     return int(major), int(minor)
-
-
-def test_without_the_library_that_traces_other_threads_all_is_traced_from_the_beginning(script: Path) -> None:
-    script.write_text(STATE)
-
-    async def scenario(client: Client) -> None:
-        await client.start()
-        await client.drain()
-        assert client.target.stdout is not None
-        assert (await client.target.stdout.read()) == (
-            b"True\n" if sys.version_info < (3, 12) else b"False\n"
-        )
-
-    debug(piped(sys.executable, script, env={"PYDEVD_LOAD_NATIVE_LIB": "false"}), scenario)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +88,7 @@ def test_without_the_library_that_traces_other_threads_all_is_traced_from_the_be
         pytest.param(("<module>", 22), id="the main program"),
     ],
 )
-def test_a_breakpoint_that_is_set_while_nothing_is_traced(python: str, script: Path, place: Any) -> None:
+def test_a_breakpoint_that_is_set_while_it_runs(python: str, script: Path, place: Any) -> None:
     if place[0] == "numbers" and asyncio.run(version_of(python)) == (3, 12):
         pytest.skip("pydevd does not stop in a generator that has begun before, in 3.12")
 
@@ -144,7 +103,7 @@ def test_a_breakpoint_that_is_set_while_nothing_is_traced(python: str, script: P
     debug(piped(python, script), scenario)
 
 
-def test_an_exception_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+def test_an_exception_that_is_to_stop_later(python: str, script: Path) -> None:
     async def scenario(client: Client) -> None:
         await client.start()
         await ready(client)
@@ -154,7 +113,7 @@ def test_an_exception_that_is_to_stop_while_nothing_is_traced(python: str, scrip
     debug(piped(python, script), scenario)
 
 
-def test_an_uncaught_exception_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+def test_an_uncaught_exception_that_is_to_stop_later(python: str, script: Path) -> None:
     script.write_text(
         "import os, sys, time\n"
         "print('ready', flush=True)\n"
@@ -174,7 +133,7 @@ def test_an_uncaught_exception_that_is_to_stop_while_nothing_is_traced(python: s
     debug(piped(python, script), scenario)
 
 
-def test_a_function_that_is_to_stop_while_nothing_is_traced(python: str, script: Path) -> None:
+def test_a_function_that_is_to_stop_later(python: str, script: Path) -> None:
     async def scenario(client: Client) -> None:
         await client.start()
         await ready(client)
@@ -184,7 +143,7 @@ def test_a_function_that_is_to_stop_while_nothing_is_traced(python: str, script:
     debug(piped(python, script), scenario)
 
 
-def test_a_pause_while_nothing_is_traced(python: str, script: Path) -> None:
+def test_a_pause_while_it_runs(python: str, script: Path) -> None:
     script.write_text("".join(LOOP.splitlines(keepends=True)[:-1]))  # a thread in which it steps might end
 
     async def scenario(client: Client) -> None:
@@ -199,7 +158,7 @@ def test_a_pause_while_nothing_is_traced(python: str, script: Path) -> None:
     debug(piped(python, script), scenario)
 
 
-def test_the_program_s_own_breakpoint_while_nothing_is_traced(python: str, script: Path) -> None:
+def test_the_program_s_own_breakpoint_while_it_runs(python: str, script: Path) -> None:
     script.write_text("def f():\n    breakpoint()\n    return 1\nf()\nprint(2)\n")
 
     async def scenario(client: Client) -> None:
