@@ -35,9 +35,10 @@ def lines_of(svg: str) -> list[str]:
 
 def same_of(line: str) -> str:
     """A line without what differs from run to run."""
+    line = masked(line)
     for pattern, text in _VARIES:
         line = pattern.sub(text, line)
-    return masked(line)
+    return line
 
 
 def differences(there: str, now: str) -> Iterator[str]:

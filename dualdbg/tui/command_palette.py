@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from textual.app import SystemCommand
-from textual.markup import escape
 
 from ..console.commands.registry import all_commands
 from .model.global_keys import KEYS
@@ -37,6 +36,11 @@ def commands(app: Dashboard) -> Iterator[SystemCommand]:
         usage = f"{row.usage}: " if row.usage else ""
         yield SystemCommand(
             f"Prompt: {', '.join(row.names)}",
-            escape(f"{usage}{row.summary}"),
+            _as_it_is(f"{usage}{row.summary}"),
             partial(app.offer_command, row),
         )
+
+
+def _as_it_is(text: str) -> str:
+    """A text that is no markup. Textual's own `escape` leaves brackets with capital letters, which are tags to it."""
+    return text.replace("[", r"\[")

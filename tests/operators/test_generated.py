@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.cli.commands import ops
+from dualdbg.cli.commands.ops import operator_of
 from dualdbg.errors import SpecError, UsageError
 from dualdbg.symbols.torch.generated_files import Generation, generation
 from dualdbg.symbols.torch.generated_report import as_data, as_text, in_repository
@@ -144,3 +145,20 @@ def test_an_extensions_operator_and_no_operator() -> None:
         ops.main(["radn", "--generated"])
     with pytest.raises(UsageError):
         ops.main(["--generated"])
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("randn", "randn"),
+        ("add.Tensor", "add.Tensor"),
+        ("aten::mm", "aten::mm"),
+        ("torch.randn", "randn"),
+        ("torch.Tensor.add_", "add_"),
+        ("torch.ops.aten.add.Tensor", "aten::add.Tensor"),
+        ("torch.ops.quantized.add", "quantized::add"),
+    ],
+)
+def test_names_of_python_mean_operators(typed: str, meant: str) -> None:
+    assert operator_of(typed) == meant

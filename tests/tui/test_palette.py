@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 from textual.widgets import Input
 
@@ -21,20 +22,24 @@ def counter(tmp_path: Path) -> Path:
 
 
 def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> list[str]:
+    async def work(screen: Screen) -> list[tuple[str, str]]:
         await screen.stopped()
         assert screen.app.views.prompt.line.placeholder == "F1: all that can be done; help: commands"
-        titles = [command.title for command in screen.app.get_system_commands(screen.app.screen)]
+        rows = [
+            (command.title, Content.from_markup(command.help).plain)
+            for command in screen.app.get_system_commands(screen.app.screen)
+        ]
         await screen.press("f1")
         await screen.until(lambda: len(screen.app.screen_stack) == 2, "the palette")
         await screen.press("escape")
-        return titles
+        return rows
 
-    titles = on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    rows = on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
     assert (tmp_path / "state.json").exists()  # the hint is for the first time
     for command in all_commands():
-        assert f"Prompt: {', '.join(command.names)}" in titles
-    assert len(set(titles)) == len(titles)
+        usage = f"{command.usage}: " if command.usage else ""
+        assert (f"Prompt: {', '.join(command.names)}", f"{usage}{command.summary}") in rows
+    assert len({title for title, _ in rows}) == len(rows)
 
 
 def test_every_name_of_every_command_finds_it(tmp_path: Path, counter: Path) -> None:

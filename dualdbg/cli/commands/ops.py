@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,18 @@ def main(words: list[str]) -> int:
         return 0
     describe = _generated if given.generated else _chain
     for at, name in enumerate(given.names):
-        text, data = describe(torch, name)
+        text, data = describe(torch, operator_of(name))
         if given.json:
             sys.stdout.write(json.dumps(data) + "\n")
         else:
             sys.stdout.write(("\n" if at else "") + visible_text(text) + "\n")
     return 0
+
+
+def operator_of(name: str) -> str:
+    """The operator that a name in Python means, as ``torch.ops.aten.mm`` or ``torch.add``; others as they are."""
+    found = re.fullmatch(r"torch\.ops\.(\w+)\.(.+)", name)
+    return f"{found[1]}::{found[2]}" if found is not None else re.sub(r"^torch\.(Tensor\.)?", "", name)
 
 
 def make_parser() -> Parser:
@@ -57,7 +64,10 @@ def make_parser() -> Parser:
         description="An operator's way: Python binding, dispatcher, autograd, kernels; addresses as nm has them.",
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="randn, add.Tensor, aten::mm; without one: every operator"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="randn, add.Tensor, aten::mm, torch.add; without one: every operator",
     )
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"
