@@ -18,7 +18,10 @@ _VARIES = (
     (re.compile(r"\b\d{4,7}\b"), "N"),
     (re.compile(r"-?\b\d+\.\d+(e-?\d+)?\b"), "X"),
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
-    (re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f ]*\S*"), "BYTES"),
+    (
+        re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f]{2}( {2}[ -~]{1,16})?"),
+        "BYTES",
+    ),  # and the letters that they are
     (re.compile(r"\S*/tmp\S*/"), "FOLDER/"),
     (re.compile(r" +(?=[\u2500-\u259f])"), ""),  # before a line or a block that is drawn
 )

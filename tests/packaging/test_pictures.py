@@ -54,6 +54,20 @@ def test_only_what_varies_may_be_another() -> None:
     assert "- capi_outer  samples/native/sample_capi.cpp:38" in told and "+ capi_outer" in told
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "0x7fff325b6680 48 81 1d d6 03 00 00 00 00 00 00 00 00 00 f0 3f  H..............?   │ r10    0x7f6bd42ea8d8",
+            "0x7ffff9177840 48 21 dc 20 03 00 00 00 00 00 00 00 00 00 f0 3f  H!. ...........?   │ r10    0x7fc61de84258",
+        ),
+        ("* Breakpoint 1: native, thread 978 python  ▄│", "* Breakpoint 1: native, thread 23838 python▄│"),
+    ],
+)
+def test_what_varies_is_the_same(one: str, other: str) -> None:
+    assert picture_text.same_of(one) == picture_text.same_of(other)
+
+
 def test_a_site_without_a_browser_is_an_error_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(SystemExit, match="no browser takes the picture: none of chromium"):
