@@ -58,8 +58,8 @@ def test_only_what_varies_may_be_another() -> None:
     ("one", "other"),
     [
         (
-            "0x7fff325b6680 48 81 1d d6 03 00 00 00 00 00 00 00 00 00 f0 3f  H..............?   │ r10    0x7f6bd42ea8d8",
-            "0x7ffff9177840 48 21 dc 20 03 00 00 00 00 00 00 00 00 00 f0 3f  H!. ...........?   │ r10    0x7fc61de84258",
+            "0x7fff325b6680 48 81 1d d6 03 00 f0 3f  H......?   │ r10    0x7f6bd42ea8d8",
+            "0x7ffff9177840 48 21 dc 20 03 00 f0 3f  H!. ...?   │ r10    0x7fc61de84258",
         ),
         ("* Breakpoint 1: native, thread 978 python  ▄│", "* Breakpoint 1: native, thread 23838 python▄│"),
     ],
