@@ -12,16 +12,13 @@ from scripts.transcripts import masked
 
 _COLUMN = 12.2  # the width of a letter, as Rich draws it
 _TEXT = re.compile(r'<text class="[^"]*" x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
+_BYTES = re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f]{2}[^│]{0,19}")  # and the letters that they are
 # What one run prints otherwise than another: numbers of processes and threads wherever they stand, of pipes, and the
 # paths and columns that their length moves.
 _VARIES = (
     (re.compile(r"\b\d{4,7}\b"), "N"),
     (re.compile(r"-?\b\d+\.\d+(e-?\d+)?\b"), "X"),
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
-    (
-        re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f]{2}( {2}[ -~]{1,16})?"),
-        "BYTES",
-    ),  # and the letters that they are
     (re.compile(r"\S*/tmp\S*/"), "FOLDER/"),
     (re.compile(r" +(?=[\u2500-\u259f])"), ""),  # before a line or a block that is drawn
 )
@@ -38,7 +35,7 @@ def lines_of(svg: str) -> list[str]:
 
 def same_of(line: str) -> str:
     """A line without what differs from run to run."""
-    line = masked(line)
+    line = masked(_BYTES.sub("BYTES", line))
     for pattern, text in _VARIES:
         line = pattern.sub(text, line)
     return line
