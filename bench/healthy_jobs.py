@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import psutil
 
 from . import _healthy_job
 
@@ -31,7 +32,6 @@ def main() -> None:
             stderr=subprocess.DEVNULL,
             text=True,
             env=environment,
-            start_new_session=True,
         ) as launcher:
             try:
                 assert launcher.stdout is not None
@@ -42,8 +42,9 @@ def main() -> None:
                     began = time.perf_counter()
                     told += verdicts(launcher.pid)
                     seconds.append(time.perf_counter() - began)
-            finally:
-                os.killpg(launcher.pid, signal.SIGKILL)
+            finally:  # each rank is a session of its own
+                for one in (*psutil.Process(launcher.pid).children(recursive=True), launcher):
+                    one.kill()
         looks, false = looks + LOOKS, false + len(told)
         print(
             f"{name:32} {RANKS} ranks, {LOOKS} looks of {max(seconds):4.1f} s at most: {len(told)} verdicts"
