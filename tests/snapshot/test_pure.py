@@ -27,12 +27,13 @@ def thread(
     *frames: PythonFrame | NativeFrame,
     holds: bool = False,
     waits: bool = False,
+    state: str = "S",
     **more: object,
 ) -> ThreadReport:
     return ThreadReport(
         thread=Thread(tid, "python", holds_gil=holds, waits_for_gil=waits),
         stack=Stack(tid, frames, Quality.FULL),
-        state="S",
+        state=state,
         **more,  # type: ignore[arg-type]
     )
 
@@ -208,6 +209,12 @@ def test_a_librarys_own_thread_that_waits_for_work_is_normal(
     )
     # What the main thread waits for is always told.
     assert kinds(process(1, thread(1, *of_library, system_call=waits))) == [kind]
+
+
+def test_a_call_that_is_being_carried_out_is_no_wait() -> None:
+    sends = SystemCall("sendto", (3,) * 6, Descriptor(3, "tcp socket"))
+    assert kinds(process(1, thread(1, *COMMON, system_call=sends))) == ["io"]
+    assert kinds(process(1, thread(1, *COMMON, system_call=sends, state="R"))) == []
 
 
 def test_the_rank_that_is_missing_in_a_collective() -> None:

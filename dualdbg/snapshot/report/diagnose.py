@@ -67,6 +67,7 @@ _SERVICES = {
     ("utils.py", "_PeriodicTimer._run"),  # of torchrun's rendezvous
     ("utils.py", "_run"),
 }
+_ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
@@ -274,6 +275,8 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
             continue
         if call.name in _ACCEPTS and _is_service(scene, node, thread):
+            continue
+        if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
         what = call.descriptor.target or "not known"
         direction = (
