@@ -38,9 +38,8 @@ def lines(
     found = [(head + named)[:width].rstrip()]
     called = sorted((row for row in rows if row.hits), key=lambda row: (-row.hits, row.function))
     for row in called[: height - 1]:
-        was = before.get(
-            row.name, row.hits if before else 0
-        )  # one that was not among the first has no rate yet
+        # One that was not among the first has no rate yet.
+        was = before.get(row.name, row.hits if before else 0)
         rate = (row.hits - was) / seconds if seconds > 0 else 0
         time = f"{duration(row.seconds or 0):>9}" if timed else ""
         text = f"{row.hits:>12,} {rate:>10,.0f}{time}  {_cut(visible(row.function), name):<{name}}"

@@ -60,12 +60,9 @@ _NOTIFICATIONS = {
 }
 # Threads of libraries that wait for work, also in programs that are installed as libraries are.
 _SERVICES = {
-    ("queues.py", "Queue._feed"),
-    ("queues.py", "_feed"),
-    ("resource_sharer.py", "_ResourceSharer._serve"),
-    ("resource_sharer.py", "_serve"),
-    ("utils.py", "_PeriodicTimer._run"),  # of torchrun's rendezvous
-    ("utils.py", "_run"),
+    ("multiprocessing/queues.py", "_feed"),
+    ("multiprocessing/resource_sharer.py", "_serve"),
+    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
 }
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _ACCEPTS = ("accept", "accept4")
@@ -302,7 +299,10 @@ def _is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
     python = _python_frames(thread)
     if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
         return False
-    if any((PurePath(frame.file or "").name, frame.function) in _SERVICES for frame in python):
+    known = {
+        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
+    }
+    if known & _SERVICES:
         return True
     main = scene.threads.get((pid, pid))
     return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
