@@ -9,9 +9,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import marshal
-import os
 import sys
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -25,7 +23,6 @@ class KeptCode:
     def __init__(self, user: str) -> None:
         self._name = f"classes-{user}-{sys.implementation.cache_tag}-{sys.hexversion:x}"
         self._is_read = False
-        self._path: Path | None = None  # where it is kept, once it is read
         self._known: dict[str, CodeType] = {}
         self._new: dict[str, CodeType] = {}
 
@@ -46,15 +43,9 @@ class KeptCode:
     def _read(self) -> None:
         from ..symbols.cache import cache_directory
 
-        self._path = cache_directory() / self._name
         try:
-            found = marshal.loads(self._path.read_bytes())
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            TypeError,
-        ):  # there is none, or not all of it: it is made again
+            found = marshal.loads((cache_directory() / self._name).read_bytes())
+        except (OSError, EOFError, ValueError, TypeError):  # not there, or not all of it
             return
         if isinstance(found, dict):
             self._known = found
@@ -63,14 +54,11 @@ class KeptCode:
         """Keep what was not known at the beginning. Where it cannot be written, it is compiled the next time."""
         if vars(dataclasses).get("exec") == self.run:
             del vars(dataclasses)["exec"]
-        if self._path is None or self._new.keys() <= self._known.keys():
+        if not self._is_read or self._new.keys() <= self._known.keys():
             return
+        from ..symbols.cache import is_kept, store
+
         kept = {**self._known, **self._new}
-        data = marshal.dumps(self._new if len(kept) > MOST else kept)
-        part = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        try:
-            part.write_bytes(data)
-            part.replace(self._path)
-        except OSError:
-            with contextlib.suppress(OSError):  # nor is it there
-                part.unlink()
+        if is_kept():
+            with contextlib.suppress(OSError):
+                store(self._name, [marshal.dumps(self._new if len(kept) > MOST else kept)])
