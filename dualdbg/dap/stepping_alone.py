@@ -45,7 +45,7 @@ async def stack(adapter: Adapter, tid: int, start: int, levels: int) -> dap.Stac
 
 
 def let_all_run(adapter: Adapter, tid: int) -> None:
-    """The held threads run too. debugpy answers only if there is one, so its answer is not waited for."""
+    """The held threads run too, and the step is over, unless it has ended by now: then its stop is told."""
     number = adapter.session.inspector.debugpy_thread(tid)
     adapter.pump.implied.discard(adapter.session.epoch + 1)  # the target runs already
     adapter.background(_continue(adapter, "*" if number is None else number))
@@ -53,4 +53,4 @@ def let_all_run(adapter: Adapter, tid: int) -> None:
 
 async def _continue(adapter: Adapter, thread: int | str) -> None:
     with contextlib.suppress(DualdbgError):  # the program may end, or stop, before there is an answer
-        await adapter.session.inspector.relay("continue", {"threadId": thread})
+        await adapter.session.inspector.relay("continue", {"threadId": thread, "dualdbgUnlessStopped": True})

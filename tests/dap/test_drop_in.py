@@ -334,6 +334,20 @@ def test_an_expression_without_a_frame_has_the_names_of_the_main_module(
     assert client.evaluate("len(where)", client.stack(thread)[0])["result"] == "4"
 
 
+def test_continue_overtakes_a_step_that_has_not_begun(client: Client, program: Write) -> None:
+    """The thread is busy with an expression, so the step waits for it. It does not leave the next stop then."""
+    path = program("import time\ntime.sleep(0.2)\nx = 1\ny = 2\n")
+    client.start({"program": str(path), "steppingResumesAllThreads": False}, lines={path: [2, 4]})
+    thread = client.stopped()["threadId"]
+    frame = client.stack(thread)[0]
+    client.send("evaluate", {"expression": "time.sleep(1)", "frameId": frame["id"], "context": "repl"})
+    client.send("next", {"threadId": thread})
+    client.send("continue", {"threadId": thread})
+    assert client.stack(client.stopped()["threadId"])[0]["line"] == 4
+    client.go("continue", thread)
+    assert finish(client) == 0
+
+
 def test_continue_while_a_step_takes_long_leaves_the_session_alive(client: Client, program: Write) -> None:
     """debugpy has nothing to let go of then, and gives no answer."""
     path = program("import time\ntime.sleep(1.5)\nx = 1\ny = 2\n")

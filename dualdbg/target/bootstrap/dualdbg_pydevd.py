@@ -36,6 +36,11 @@ def quick(pydevd: Any, failed: int) -> type:
     ``failed`` is the exit status of a program whose session hangs up before the program may start.
     """
     from _pydevd_bundle import pydevd_comm  # type: ignore[import-not-found]
+    from _pydevd_bundle._debug_adapter import pydevd_base_schema  # type: ignore[import-not-found]
+
+    def answer(request: Any, body: Any) -> Any:
+        response = pydevd_base_schema.build_response(request, kwargs={"body": body})
+        return pydevd_comm.NetCommand(pydevd_comm.CMD_RETURN, 0, response, is_json=True)
 
     asking: Any = set()  # numbers of threads
     told: Any = set()  # of conditions
@@ -52,6 +57,12 @@ def quick(pydevd: Any, failed: int) -> type:
             if request.arguments.frameId is None:
                 pydevd_comm._global_frame = MainModule()
             return super().on_evaluate_request(py_db, request)
+
+        def on_continue_request(self, py_db: Any, request: Any) -> Any:
+            if not request.arguments.kwargs.get("dualdbgUnlessStopped"):
+                return super().on_continue_request(py_db, request)
+            resumed = py_db.stepping().resume_unless_stopped(py_db, pydevd, request.arguments.threadId)
+            return answer(request, {"allThreadsContinued": resumed})
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
@@ -86,6 +97,12 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.watches = beside("dualdbg_watches").Watches(self, pydevd)
             return self.watches
 
+        def stepping(self) -> Any:
+            """What keeps the steps that pydevd loses (dualdbg_steps.py)."""
+            if self.steps is None:
+                self.steps = pydevd.dualdbg_presentation.beside("dualdbg_steps")
+            return self.steps
+
         def enable_tracing(self, *given: Any, **named: Any) -> None:
             super().enable_tracing(*given, **named)
             if self.watches is not None:
@@ -104,6 +121,7 @@ def quick(pydevd: Any, failed: int) -> type:
                 super().do_wait_suspend(thread, frame, *given, **named)
             finally:
                 self.stopped_in.pop(number, None)
+            self.stepping().forget_waiting(self, pydevd, thread)
             if self.watches is not None:
                 self.watches.goes_on()
 
@@ -155,8 +173,7 @@ def quick(pydevd: Any, failed: int) -> type:
             """Called where a step begins, too: see dualdbg_steps.py."""
             super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
             if thread_ident == pydevd.threading.get_ident():
-                self.steps = pydevd.dualdbg_presentation.beside("dualdbg_steps")
-                self.steps.watch(self, pydevd, frame)
+                self.stepping().watch(self, pydevd, frame)
             if self.watches is not None:
                 self.watches.come_first(frame)
 

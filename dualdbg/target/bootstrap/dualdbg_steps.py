@@ -4,6 +4,9 @@ A step in a function that an exception leaves ends in the caller, on the line th
 takes such an end of a generator or a coroutine for a pause, on any line but one that returns (trace_dispatch in
 pydevd_frame.py); from 3.12 on it looks at no end by an exception (_unwind_event in _pydevd_sys_monitoring.py).
 
+A step waits in a queue for its thread, which may be busy with an expression. What lets the thread run meanwhile comes
+first, and pydevd would begin the step at the next stop, which would be lost.
+
 A step into a generator that goes on ends there: from 3.12 on pydevd looks at functions that begin alone
 (update_monitor_events has no callback for PY_RESUME).
 """
@@ -16,10 +19,11 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
-    from typing import Any, Optional, Set
+    from typing import Any, List, Optional, Set
 
 _PAUSES = 0xA0  # CO_GENERATOR, CO_COROUTINE (inspect.py)
 _OUT = (109, 160)  # CMD_STEP_RETURN and CMD_STEP_RETURN_MY_CODE (pydevd_comm_constants.py)
+_STEPS = ("internal_step_in_thread", "internal_smart_step_into")  # functions of pydevd_comm.py
 _RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned to a frame
 _TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
 
@@ -78,6 +82,47 @@ def is_hidden(debugger: Any, frame: FrameType) -> bool:
         return True
     hides = debugger.is_files_filter_enabled
     return bool(hides and debugger.apply_files_filter(frame, frame.f_code.co_filename, False))
+
+
+def resume_unless_stopped(debugger: Any, pydevd: Any, thread_id: str) -> bool:
+    """All threads run, and a step of this thread is over, unless it or another has stopped since the step began.
+
+    Returns whether they run. A stop that is on its way to the user is not lost by it.
+    """
+    from _pydevd_bundle import pydevd_thread_lifecycle as lifecycle  # type: ignore[import-not-found]
+    from _pydevd_bundle.pydevd_constants import STATE_SUSPEND  # type: ignore[import-not-found]
+
+    thread = lifecycle.pydevd_find_thread_by_id(thread_id)
+    info = getattr(thread, "additional_info", None)  # it may have ended
+    with lifecycle.suspend_threads_lock:  # every stop marks all threads under it
+        if info is not None and info.pydev_state == STATE_SUSPEND and not _waiting(debugger, thread_id):
+            return False
+        lifecycle.resume_threads("*")
+    return True
+
+
+def forget_waiting(debugger: Any, pydevd: Any, thread: Any) -> None:
+    """The current thread goes on from a stop: no step waits for it any more. Called in that thread."""
+    thread_id = pydevd.get_thread_id(thread)
+    steps = _waiting(debugger, thread_id)
+    if steps:
+        queue, _ = debugger.get_internal_queue_and_event(thread_id)
+        with queue.mutex:
+            for step in steps:
+                queue.queue.remove(step)
+
+
+def _waiting(debugger: Any, thread_id: str) -> List[Any]:
+    """The steps that a thread has not begun yet."""
+    queue, _ = debugger.get_internal_queue_and_event(thread_id)
+    with queue.mutex:
+        commands = list(queue.queue)
+    return [command for command in commands if _name(command) in _STEPS]
+
+
+def _name(command: Any) -> str:
+    """The function that a command of pydevd's queue calls; "" for a command with a class of its own."""
+    return str(getattr(getattr(command, "method", None), "__name__", ""))
 
 
 def stop(debugger: Any, thread: Any, frame: FrameType) -> None:
