@@ -75,6 +75,26 @@ def test_names_last_as_long_as_the_frame(script: Path) -> None:
     assert done.status == 3  # 1/0 was reported
 
 
+def test_what_was_printed_is_there_before_the_answer(tmp_path: Path) -> None:
+    """The end of the batch ends the program, whose buffers are lost with it."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import io, sys, time\n"
+        "class Slow(io.TextIOWrapper):\n"
+        "    def flush(self):\n"
+        "        time.sleep(1)\n"
+        "        super().flush()\n"
+        "sys.stdout = Slow(sys.stdout.buffer)\n"
+        "print('the program itself')\n"
+        "done = True\n"
+    )
+    words = batch("print print('an expression')", "print 1 / 0")
+    done = dualdbg("run", "-b", "program.py:8", *words[:2], "--batch", path)
+    assert "the program itself\nan expression\n" in done.stdout
+    done = dualdbg("run", "-b", "program.py:8", *words[2:], "--batch", path)
+    assert "the program itself\n" in done.stdout and "ZeroDivisionError" in done.stderr + done.stdout
+
+
 def test_why_it_is_not_there_at_a_native_stop(script: Path) -> None:
     done = dualdbg("run", "-b", "::getpgid", *batch("interact", "print n"), "--batch", script)
     assert "while gdb holds the program, debugpy runs nothing" in done.stderr + done.stdout

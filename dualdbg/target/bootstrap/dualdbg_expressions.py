@@ -70,18 +70,19 @@ class Expressions:
         """
         wanted = request.arguments
         frame = py_db.find_frame(thread_id, wanted.frameId)
+        refused, shown, body = None, "", {}
         with self._around(py_db, wanted.context):
             try:
                 body = self._evaluated(py_db, frame, thread_id, wanted)
             except self._refused as error:
-                self._comm._evaluate_response(py_db, request, result=str(error), error_message=str(error))
-                return
+                refused = shown = str(error)
             except Exception as error:  # pydevd itself would not answer
-                self._comm._evaluate_response(
-                    py_db, request, result="", error_message="%s: %s" % (type(error).__name__, error)
-                )
-                return
-        self._send(py_db, request, self._comm.pydevd_schema.EvaluateResponseBody(**body))
+                refused = "%s: %s" % (type(error).__name__, error)
+        # Whoever reads the answer finds what was printed: it is written out by now.
+        if refused is not None:
+            self._comm._evaluate_response(py_db, request, result=shown, error_message=refused)
+        else:
+            self._send(py_db, request, self._comm.pydevd_schema.EvaluateResponseBody(**body))
 
     def assign(self, py_db: Any, request: Any, thread_id: Any) -> None:
         """Answer ``setExpression``."""
