@@ -238,11 +238,25 @@ class OperatorAnswer(Answer):
     kernels: list[KernelRow] = []
 
 
+class TimesRow(BaseModel):
+    """How long the calls took that were timed, in seconds."""
+
+    timed: int
+    sum: float
+    longest: float | None = None
+
+
 class CallerRow(BaseModel):
-    """Who called a traced function: the line of Python, or the native caller where no Python was running."""
+    """Who called a traced function: ``function``, ``file`` and ``line`` of Python, or the ``native`` caller where no
+    Python was running."""
 
     caller: str
     hits: int
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    native: str | None = None
+    times: TimesRow | None = None
 
 
 class NumbersRow(BaseModel):
@@ -261,6 +275,8 @@ class TracedRow(BaseModel):
     hits: int | None = Field(default=None, description="left out where it could not be counted: see why")
     why: str | None = Field(default=None, description="why it was not counted, or not all the time")
     recorded: int | None = None
+    times: TimesRow | None = None
+    untimed: Names = Field(default=[], description="why calls were not timed")
     callers: list[CallerRow] = []
     caller_count: int = 0
     numbers: dict[str, NumbersRow] = {}

@@ -20,6 +20,7 @@ from .guidance import INSTRUCTIONS, PAGES, PROMPTS, page
 from .next_calls import next_call
 from .registry import Tool, all_tools
 from .sessions import Sessions
+from .wording import for_tools
 
 _NO_READERS = ("attach", "end")  # there with --read-only, for cores, and yet more than looking
 
@@ -66,13 +67,15 @@ class _Protocol:
         except ValidationError as error:
             return _failure(*_what_is_wrong(tool, error))
         except DualdbgError as error:
-            return _failure(error.message, next_call(error, given.get("session")))
+            session = given.get("session")
+            next_ = next_call(error, session, *self._sessions.state_of(session))
+            return _failure(for_tools(error.message, session), next_)
         except Exception as error:
             known = shortage(error)
             if known is None:
                 text = f"something went wrong that dualdbg did not foresee; the report is in {self._write_report()}"
                 return _failure(text, "the session may be of use no more: end it")
-            return _failure(known.message, known.hint)
+            return _failure(for_tools(known.message), for_tools(known.hint))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=visible_text(reply.text))],
             structured_content=harmless(reply.answer.model_dump(mode="json", exclude_none=True)),

@@ -33,8 +33,7 @@ class OperatorArguments(Arguments):
         str | None,
         Field(
             max_length=4000,
-            description="a compiled function, FILE or FILE:LINE; or back, a kernel, "
-            "a generated file or FILE:LINE in one",
+            description="a compiled function, FILE or FILE:LINE; or a kernel, or FILE:LINE of generated code",
         ),
     ] = None
     cache: Annotated[

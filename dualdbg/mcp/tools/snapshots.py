@@ -26,11 +26,12 @@ from ...snapshot.take import parents_of_forks, take
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
-from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of
+from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of, size_of
 from ..debuggee import Debuggee
-from ..frames import Shown, note_of, shown, size_of
+from ..frames import Shown, note_of, shown
 from ..registry import Arguments, tool
 from ..sessions import Sessions
+from ..wording import for_tools
 from .fields import AllFrames, Limit, Start
 
 _MOST_THREADS = 8  # of a group that are named
@@ -108,6 +109,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
                 await asyncio.sleep(_BETWEEN_LOOKS)
                 reports, failures = await _outside(sessions, pids, wanted)
                 findings = await _findings(sessions, reports, earlier)
+    failures = _in_tools(failures)
     rows, part = part_of(findings, 0, 20)
     answer = DiagnosisAnswer(
         findings=[_finding(row, reports) for row in rows],
@@ -203,6 +205,7 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
 def _groups(
     reports: Sequence[ProcessReport], failures: Sequence[Failure], arguments: StacksArguments, call: str
 ) -> Reply:
+    failures = _in_tools(failures)
     groups = fold(reports)
     chosen, part = part_of(groups, arguments.start, arguments.limit)
     listing = StackListing(Style())
@@ -286,5 +289,12 @@ def _finding(finding: Finding, reports: Sequence[ProcessReport]) -> FindingRow:
     )
 
 
+def _in_tools(failures: Sequence[Failure]) -> list[Failure]:
+    return [
+        replace(one, message=for_tools(one.message), hint=for_tools(one.hint))
+        for one in failures[:_MOST_PROCESSES]
+    ]
+
+
 def _failures(failures: Sequence[Failure]) -> list[str]:
-    return [line(f"process {one.pid}: {one.message}; {one.hint}", 500) for one in failures[:_MOST_PROCESSES]]
+    return [line(f"process {one.pid}: {one.message}; {one.hint}", 500) for one in failures]
