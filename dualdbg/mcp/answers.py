@@ -12,9 +12,7 @@ Names = list[str]
 class Answer(BaseModel):
     """The base of all answers. ``left_out`` says what is not in it, and the call that shows that."""
 
-    left_out: str | None = Field(
-        default=None, description="what this answer leaves out, and the call that shows it"
-    )
+    left_out: str | None = Field(default=None, description="and the call that shows it")
 
 
 @dataclass(frozen=True)
@@ -292,7 +290,7 @@ class TraceAnswer(Answer):
     functions: list[TracedRow]
     not_called: Names = []
     not_called_count: int = 0
-    missing: Names = Field(default=[], description="asked for, and nothing of that name was loaded")
+    missing: Names = Field(default=[], description="nothing of that name was loaded")
     output: str = Field(default="", description="the end of what the program wrote")
 
 

@@ -165,7 +165,7 @@ def _schema(model: type[BaseModel], mode: Any) -> dict[str, Any]:
     for one in (schema, *schema.get("$defs", {}).values()):
         one.pop("title", None)
         one.pop("description", None)  # the docstrings of our classes are for readers of the code
-    return cast("dict[str, Any]", _lean(schema))
+    return cast("dict[str, Any]", _lean(schema, mode == "serialization"))
 
 
 class _NoTitles(GenerateJsonSchema):
@@ -173,13 +173,18 @@ class _NoTitles(GenerateJsonSchema):
         return False
 
 
-def _lean(schema: Any) -> Any:
-    """The same without null and empty defaults: what is not there is left out, in calls and in answers."""
+def _lean(schema: Any, is_answer: bool) -> Any:
+    """The same without null and empty defaults: what is not there is left out, in calls and in answers. What an answer
+    has where it says nothing is of no use to who reads it."""
     if isinstance(schema, list):
-        return [_lean(one) for one in schema]
+        return [_lean(one, is_answer) for one in schema]
     if not isinstance(schema, dict):
         return schema
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(kinds) == 1:
         schema = {**{name: one for name, one in schema.items() if name != "anyOf"}, **kinds[0]}
-    return {name: _lean(one) for name, one in schema.items() if not (name == "default" and one in (None, []))}
+    return {
+        name: _lean(one, is_answer)
+        for name, one in schema.items()
+        if not (name == "default" and (is_answer or one in (None, [], "", {})))
+    }

@@ -62,7 +62,7 @@ class TraceArguments(ProgramArguments):
     only_count: Annotated[bool, Field(description="count, and do not ask who calls")] = False
     times: Annotated[bool, Field(description="how long calls took")] = False
     callers: Annotated[int, Field(ge=1, le=100, description="the most of each function")] = 5
-    seconds: Annotated[float, Field(gt=0, le=600, description="the longest time to trace")] = 60.0
+    seconds: Annotated[float, Field(gt=0, le=600, description="to trace at most")] = 60.0
     limit: Limit = 15
 
 
