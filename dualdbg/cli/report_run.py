@@ -21,7 +21,7 @@ from ..patience import patient
 from ..private_files import new_file
 from ..watch.incident import Incident, of_crash, of_hang
 from ..watch.tee import Tee
-from ..watch.tracer import Dying, Tracer
+from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
 from .crash_details import with_details
 from .incident_html import incident_html
@@ -49,7 +49,7 @@ class _Run:
     def __init__(self, options: RunOptions, folder: Path) -> None:
         self._options = options
         self._folder = folder
-        self._tracer = Tracer(follow=options.follow == "children")
+        self._tracer = Tracer(Programs.ALL if options.follow == "children" else Programs.NONE)
         self._tee = Tee()
         self._pid = 0
         self._deadline = time.monotonic() + options.timeout if options.timeout is not None else None

@@ -28,8 +28,8 @@ from ..session.configured import session_options
 from ..session.options import Options
 from ..session.session import Session
 from ..session.start import launch
-from ..session.traced import Trace, alone, name_of, spawn_alone, traced_specs
-from ..session.traced_python import split_python
+from ..session.traced import Trace, name_of, spawn_alone, traced_specs
+from ..session.traced_python import clock, split_python, with_probes
 from ..symbols.cache import cache_directory
 from ..symbols.names.cxx_names import parse
 from ..symbols.torch.loaded_operators import operators_of
@@ -38,7 +38,6 @@ from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of
 from ..trace import chrome_events
-from ..trace.clock import Clock
 from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.summary import Summary, folded
 from . import main as entry
@@ -89,11 +88,11 @@ class _Tracer:
         self._show = show
         self._events: asyncio.Queue[Event]
         self._received: asyncio.Future[signal.Signals] = asyncio.get_running_loop().create_future()
-        self._clock = _clock() if options.perfetto is not None or options.times else None
+        self._clock = clock() if options.perfetto is not None or options.times else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile(buffering=0) if options.perfetto is not None else None  # noqa: SIM115
-        clock = self._clock if options.times else None
-        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS, clock)
+        timing = self._clock if options.times else None
+        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS, timing)
         self._python_probes: list[PythonProbe] = []
         self._python_memory: PythonMemory | None = None
         self.summary = Summary((), 0.0)
@@ -196,23 +195,11 @@ class _Tracer:
 
     def _with_python_probes(self, what: Launch) -> Launch:
         """The program without anything of ours, but for what counts in its interpreter, where that is wanted."""
-        if not self._python_probes:
-            return alone(what)
-        try:
-            memory = PythonMemory(not self._options.counts)
-        except OSError as error:
-            raise UsageError(
-                f"trace: there is no room for the memory of a trace: {error.strerror}",
-                "free some memory (df /dev/shm)",
-            ) from error
-        try:
-            memory.add(self._python_probes)
-        except ValueError as error:
-            raise UsageError(f"trace: {error}", "trace fewer functions") from error
-        self._python_memory = memory
-        inherited = what.env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-        added = memory.environment(self._python_probes, what.what(), self._options.times, inherited)
-        return replace(alone(what), env={**what.env, **added})
+        options = self._options
+        what, self._python_memory = with_probes(
+            what, self._python_probes, counts=options.counts, times=options.times
+        )
+        return what
 
     def _what(self, pipes: OutputPipes | None) -> Launch:
         """The program as the user would start it."""
@@ -327,7 +314,7 @@ class _Tracer:
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
         tracing = self._trace.tracing
-        sources, clock = tracing.sources(), self._clock
+        sources, timing = tracing.sources(), self._clock
         memories = [source.memory for source in sources]
         described = {
             (memories.index(place.memory), probe): (name_of(place), place.arguments, probe == place.returns)
@@ -336,14 +323,14 @@ class _Tracer:
             for probe in (place.probe, place.returns)
             if probe is not None
         }
-        speed = clock.ticks_a_second()
+        speed = timing.ticks_a_second()
         with _opened(options.perfetto, "--perfetto") as file:
             chrome_events.write(
                 self._spool,
                 file,
                 session.pid,
                 lambda source: (
-                    (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed)
+                    (timing.began_ns, 1e9) if sources[source].in_nanoseconds else (timing.began, speed)
                 ),
                 lambda *which: described.get(which),
                 self._trace.collector.lines,
@@ -356,14 +343,6 @@ class _Tracer:
                 f"{options.perfetto} has the first {kept:,} records; {left:,} more are left out",
                 "trace less: fewer functions, a condition, or --for SECONDS",
             )
-
-
-def _clock() -> Clock:
-    try:
-        return Clock()
-    except OSError as error:
-        text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
-        raise UsageError(text, "leave --perfetto and --time away") from error
 
 
 @contextmanager

@@ -17,8 +17,8 @@ _TIMES = ("time", "mean", "longest")
 _LEFT = "they were left by an exception or a jump, or had not returned yet"
 
 
-def text(summary: Summary, style: Style) -> str:
-    """A table of the functions, and what was not counted."""
+def text(summary: Summary, style: Style, callers: int = _CALLERS) -> str:
+    """A table of the functions, with so many callers of each, and what was not counted."""
     counted = [row for row in summary.rows if row.hits is not None]
     called = [row for row in counted if row.hits]
     total = sum(row.hits or 0 for row in called)
@@ -28,7 +28,7 @@ def text(summary: Summary, style: Style) -> str:
         heads = "".join(f" {head:>9}" for head in _TIMES) if called[0].times is not None else ""
         lines += ["", f"{'hits':>14} {'a second':>12}{heads}  function"]
     for row in called[:_LINES]:
-        lines += [_counted(row, summary), *_details(row)]
+        lines += [_counted(row, summary), *_details(row, callers)]
     if len(called) > _LINES:
         lines.append(f"  {len(called) - _LINES} more functions: --json has all")
     idle = [row for row in counted if not row.hits]
@@ -87,7 +87,7 @@ def _counted(row: Row, summary: Summary) -> str:
     return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{not_always}"
 
 
-def _details(row: Row) -> list[str]:
+def _details(row: Row, most: int) -> list[str]:
     """Who called it, and with which numbers."""
     told = []
     for name, numbers in row.numbers.items():
@@ -99,12 +99,12 @@ def _details(row: Row) -> list[str]:
     indent = 29 + 10 * len(_TIMES) * is_timed
     lines = [f"{'':>{indent}}{one}" for one in told]
     callers = row.lines()
-    for caller, count, times in callers[:_CALLERS]:
+    for caller, count, times in callers[:most]:
         share = f"{count:>14,} {count / (row.records or 1):>12.1%}{_times(times if is_timed else None)}"
         lines.append(f"{share}    {visible(short_path(caller.text))}")
-    if len(callers) > _CALLERS:
-        rest = sum(count for _, count, _ in callers[_CALLERS:])
-        more = f"{len(callers) - _CALLERS} more places: --folded FILE has all"
+    if len(callers) > most:
+        rest = sum(count for _, count, _ in callers[most:])
+        more = f"{len(callers) - most} more places: --folded FILE has all"
         lines.append(f"{rest:>14,} {rest / (row.records or 1):>12.1%}{'':{indent - 29}}    {more}")
     return lines
 

@@ -11,6 +11,8 @@ _MODULE = re.compile(r"(?:^|/)c[a-z2-7]{51}\.py$")
 _MODEL = re.compile(r"(?:^|/)c[a-z2-7]{51}\.wrapper\.so$")
 _LIBRARY = re.compile(r"(?:^|/)c[a-z2-7]{51}\.main\.so$")
 
+_GENERATED = re.compile(r"(?:^|/)c[a-z2-7]{51}\.(?:py|\w+\.(?:cpp|so))$")
+
 COMPILED_DEBUG = (
     ("TORCHINDUCTOR_DEBUG_SYMBOL", "1"),  # from PyTorch 2.8 on
     ("AOT_INDUCTOR_DEBUG_SYMBOLS", "1"),
@@ -36,6 +38,11 @@ def is_kernel_library(path: str) -> bool:
 def is_model_library(path: str) -> bool:
     """Whether a library has the name of one that AOTInductor has made of a model, with all its kernels in it."""
     return _MODEL.search(path) is not None
+
+
+def is_generated(path: str) -> bool:
+    """Whether a file has the name of one that Inductor has written or compiled: a module, a source or a library."""
+    return _GENERATED.search(path) is not None
 
 
 def is_generated_module(path: str) -> bool:

@@ -31,6 +31,14 @@ def is_of_a_library(file: str) -> bool:
     return is_standard_library(file) or is_package(file)
 
 
+_INTERPRETER = re.compile(r"python\d*(\.\d+)?[dmt]*(-dbg)?")
+
+
+def is_interpreter(path: str) -> bool:
+    """Whether a program is CPython's own, as all call it: python, python3.13t, python3-dbg."""
+    return _INTERPRETER.fullmatch(path.rsplit("/", 1)[-1]) is not None
+
+
 def other_python(paths: Iterable[str]) -> str | None:
     """The Python other than CPython that the process with these mapped files is; None for any other process."""
     names = [path.rsplit("/", 1)[-1] for path in paths]

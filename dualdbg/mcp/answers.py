@@ -12,9 +12,7 @@ Names = list[str]
 class Answer(BaseModel):
     """The base of all answers. ``left_out`` says what is not in it, and the call that shows that."""
 
-    left_out: str | None = Field(
-        default=None, description="what this answer leaves out, and the call that shows it"
-    )
+    left_out: str | None = Field(default=None, description="and the call that shows it")
 
 
 @dataclass(frozen=True)
@@ -238,11 +236,25 @@ class OperatorAnswer(Answer):
     kernels: list[KernelRow] = []
 
 
+class TimesRow(BaseModel):
+    """How long the calls took that were timed, in seconds."""
+
+    timed: int
+    sum: float
+    longest: float | None = None
+
+
 class CallerRow(BaseModel):
-    """Who called a traced function: the line of Python, or the native caller where no Python was running."""
+    """Who called a traced function: ``function``, ``file`` and ``line`` of Python, or the ``native`` caller where no
+    Python was running."""
 
     caller: str
     hits: int
+    function: str | None = None
+    file: str | None = None
+    line: int | None = None
+    native: str | None = None
+    times: TimesRow | None = None
 
 
 class NumbersRow(BaseModel):
@@ -261,6 +273,8 @@ class TracedRow(BaseModel):
     hits: int | None = Field(default=None, description="left out where it could not be counted: see why")
     why: str | None = Field(default=None, description="why it was not counted, or not all the time")
     recorded: int | None = None
+    times: TimesRow | None = None
+    untimed: Names = Field(default=[], description="why calls were not timed")
     callers: list[CallerRow] = []
     caller_count: int = 0
     numbers: dict[str, NumbersRow] = {}
@@ -276,7 +290,7 @@ class TraceAnswer(Answer):
     functions: list[TracedRow]
     not_called: Names = []
     not_called_count: int = 0
-    missing: Names = Field(default=[], description="asked for, and nothing of that name was loaded")
+    missing: Names = Field(default=[], description="nothing of that name was loaded")
     output: str = Field(default="", description="the end of what the program wrote")
 
 

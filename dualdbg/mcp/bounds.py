@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from ..terminal_text import visible, visible_text
 
 T = TypeVar("T")
 
 LONGEST_NAME = 200  # characters of a function's name, a path, a type
-MOST_OF_VALUES = 20_000  # characters that all values of one answer have together
+MOST_OF_VALUES = (
+    20_000  # characters that all values of one answer have together, with the names of their fields
+)
 MOST_OF_STACKS = 20_000  # characters that all frames of one answer have together
 MOST_TEXT = 40_000  # characters of the text of one answer
 
@@ -29,6 +33,11 @@ def harmless(data: Any) -> Any:
     if isinstance(data, dict):
         return {visible_text(key): harmless(value) for key, value in data.items()}
     return [harmless(value) for value in data] if isinstance(data, list) else data
+
+
+def size_of(row: BaseModel) -> int:
+    """The characters of a row in an answer, names of its fields included."""
+    return len(row.model_dump_json(exclude_none=True))
 
 
 def bounded_text(text: str) -> str:

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from pydantic import BaseModel
-
 from ..console.printer import Printer
 from ..console.reports import StackReport, numbered
 from ..console.style import Style
 from ..known.short_names import short_function
 from ..model import Frame, NativeFrame, Quality, Role, Stack
 from .answers import FrameRow
-from .bounds import LONGEST_NAME, Part, line, part_of
+from .bounds import LONGEST_NAME, Part, line, part_of, size_of
 
 Numbered = tuple["int | None", Frame]
 Locals = Mapping[int, Sequence[tuple[str, str]]]
@@ -86,11 +84,6 @@ def shown(
     runs = [(row,) for row in frames] if all_frames else _folded(frames)
     rows, part = part_of(runs, start, limit)
     return Shown(stack, tuple(rows), part, locals)
-
-
-def size_of(row: BaseModel) -> int:
-    """The characters of a row in an answer."""
-    return len(row.model_dump_json(exclude_none=True))
 
 
 def frame_row(number: int | None, frame: Frame) -> FrameRow:

@@ -20,6 +20,7 @@ from .guidance import INSTRUCTIONS, PAGES, PROMPTS, page
 from .next_calls import next_call
 from .registry import Tool, all_tools
 from .sessions import Sessions
+from .wording import for_tools
 
 _NO_READERS = ("attach", "end")  # there with --read-only, for cores, and yet more than looking
 
@@ -66,13 +67,15 @@ class _Protocol:
         except ValidationError as error:
             return _failure(*_what_is_wrong(tool, error))
         except DualdbgError as error:
-            return _failure(error.message, next_call(error, given.get("session")))
+            session = given.get("session")
+            next_ = next_call(error, session, *self._sessions.state_of(session))
+            return _failure(for_tools(error.message, session), next_)
         except Exception as error:
             known = shortage(error)
             if known is None:
                 text = f"something went wrong that dualdbg did not foresee; the report is in {self._write_report()}"
                 return _failure(text, "the session may be of use no more: end it")
-            return _failure(known.message, known.hint)
+            return _failure(for_tools(known.message), for_tools(known.hint))
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=visible_text(reply.text))],
             structured_content=harmless(reply.answer.model_dump(mode="json", exclude_none=True)),
@@ -162,7 +165,7 @@ def _schema(model: type[BaseModel], mode: Any) -> dict[str, Any]:
     for one in (schema, *schema.get("$defs", {}).values()):
         one.pop("title", None)
         one.pop("description", None)  # the docstrings of our classes are for readers of the code
-    return cast("dict[str, Any]", _lean(schema))
+    return cast("dict[str, Any]", _lean(schema, mode == "serialization"))
 
 
 class _NoTitles(GenerateJsonSchema):
@@ -170,13 +173,18 @@ class _NoTitles(GenerateJsonSchema):
         return False
 
 
-def _lean(schema: Any) -> Any:
-    """The same without null and empty defaults: what is not there is left out, in calls and in answers."""
+def _lean(schema: Any, is_answer: bool) -> Any:
+    """The same without null and empty defaults: what is not there is left out, in calls and in answers. What an answer
+    has where it says nothing is of no use to who reads it."""
     if isinstance(schema, list):
-        return [_lean(one) for one in schema]
+        return [_lean(one, is_answer) for one in schema]
     if not isinstance(schema, dict):
         return schema
     kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
     if len(kinds) == 1:
         schema = {**{name: one for name, one in schema.items() if name != "anyOf"}, **kinds[0]}
-    return {name: _lean(one) for name, one in schema.items() if not (name == "default" and one in (None, []))}
+    return {
+        name: _lean(one, is_answer)
+        for name, one in schema.items()
+        if not (name == "default" and (is_answer or one in (None, [], "", {})))
+    }

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from ..config import Asked, Config, configuration
 from ..errors import CommandError
+from ..model import State
 from ..session.configured import session_options
 from ..session.options import Options
+from ..session.post_mortem import CoreSession
 from ..waiting import to_its_end
 from .debuggee import Debuggee, Start
 from .permissions import Permissions
@@ -102,7 +104,21 @@ class Sessions:
 
     def traces(self, pid: int) -> bool:
         """Whether a session of ours holds this process, so that nobody else can stop it."""
-        return any(one.session.pid == pid and not one.over for one in self._open.values() if one.is_met)
+        return self.of_process(pid) is not None
+
+    def of_process(self, pid: int) -> str | None:
+        """The session whose process this is."""
+        return next(
+            (one.id for one in self._open.values() if one.is_met and one.session.pid == pid and not one.over),
+            None,
+        )
+
+    def state_of(self, id: object) -> tuple[State | None, bool]:
+        """What a session does, and whether it is on a core; None where there is none of this id."""
+        debuggee = self._open.get(id) if isinstance(id, str) else None
+        if debuggee is None or not debuggee.is_met:
+            return None, False
+        return debuggee.session.state, isinstance(debuggee.session, CoreSession)
 
     async def end(self, id: str, why: str) -> None:
         """End a session; a program that was started ends with it, a process that was attached to goes on."""

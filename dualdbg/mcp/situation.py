@@ -14,6 +14,7 @@ from .bounds import bounded_text, joined, line
 from .debuggee import Debuggee
 from .frames import frame_row
 from .news import Happened
+from .wording import for_tools
 
 _PRINTER = Printer(Style(), source_line)
 _MOST_PLACES = 4
@@ -24,6 +25,7 @@ async def situation(debuggee: Debuggee, waited: float | None = None) -> Reply:
     """What a session does now, with its news. ``waited``: so many seconds passed, and nothing has happened."""
     await debuggee.flush()
     happened = debuggee.news.tell()
+    happened = replace(happened, notices=in_tools(happened.notices, debuggee.id))
     session = debuggee.session
     answer = Situation(
         session=debuggee.id,
@@ -63,7 +65,7 @@ def _as_text(debuggee: Debuggee, answer: Situation, happened: Happened) -> str:
     for notice in happened.notices:
         text += _PRINTER.render(notice)
     if happened.breakpoints:
-        text += _PRINTER.render(BreakpointsReport(tuple(map(_fewer_places, happened.breakpoints))))
+        text += _PRINTER.render(BreakpointsReport(tuple(map(_shown, happened.breakpoints))))
     if happened.stop is not None:
         text += _PRINTER.render(Stopped(happened.stop)).lstrip("\n")
     if happened.exit is not None:
@@ -103,7 +105,7 @@ def breakpoint_row(row: Breakpoint) -> BreakpointRow:
         id=row.id,
         spec=line(" ".join([row.spec.text, *row.spec.suffixes]), _LONGEST),
         state=row.state.value,
-        message=None if row.message is None else line(row.message, _LONGEST),
+        message=None if row.message is None else line(for_tools(row.message), _LONGEST),
         places=[_place(row, at) for at in range(min(len(row.locations), _MOST_PLACES))],
         place_count=len(row.locations),
         hits=row.hit_count,
@@ -120,14 +122,15 @@ def _place(row: Breakpoint, at: int) -> str:
     return f"{function} in {line(where)}" if function and where else function or line(where)
 
 
-def _fewer_places(row: Breakpoint) -> Breakpoint:
-
-    return replace(row, locations=row.locations[:_MOST_PLACES])
+def _shown(row: Breakpoint) -> Breakpoint:
+    """With the first places, and with calls of tools in its message."""
+    message = None if row.message is None else for_tools(row.message)
+    return replace(row, locations=row.locations[:_MOST_PLACES], message=message)
 
 
 def breakpoints_text(rows: list[Breakpoint]) -> str:
     """The table of breakpoints as the prompt lists it, with the first places of each."""
-    return _PRINTER.render(BreakpointsReport(tuple(map(_fewer_places, rows))))
+    return _PRINTER.render(BreakpointsReport(tuple(map(_shown, rows))))
 
 
 def notices_text(rows: tuple[Notice, ...]) -> str:
@@ -138,3 +141,11 @@ def notices_text(rows: tuple[Notice, ...]) -> str:
 def notices(rows: tuple[Notice, ...]) -> list[str]:
     """What the session said, each with its hint."""
     return [line(": ".join(part for part in (row.message, row.hint) if part), _LONGEST) for row in rows]
+
+
+def in_tools(rows: tuple[Notice, ...], session: str) -> tuple[Notice, ...]:
+    """The same notices, with calls of tools in the place of commands."""
+    return tuple(
+        replace(row, message=for_tools(row.message, session), hint=for_tools(row.hint, session))
+        for row in rows
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..model import Value
 from .answers import ValueRow
-from .bounds import MOST_OF_VALUES, line
+from .bounds import MOST_OF_VALUES, line, size_of
 
 Page = Callable[[Value, int, int], Awaitable[Sequence[Value]]]
 """So many children of a value, from that number on."""
@@ -51,7 +51,7 @@ class Rows:
             child_count=value.child_count if value.reference else None,
             has_children=True if value.reference and value.child_count is None else None,
         )
-        self.left -= len(shown) + len(row.name) + len(row.type)
+        self.left -= size_of(row)
         if value.reference and level < self.depth:
             children = await self.page(value, 0, self.limit + 1)
             row.children = await self._level(children[: self.limit], level + 1)

@@ -13,6 +13,7 @@ import pytest
 _WHAT = {
     "--dualdbg-timeout": "a test that takes longer than S seconds fails, and its stacks are shown",
     "--dualdbg-core": "keep a core of each crash in DIR",
+    "--dualdbg-programs": "programs that tests start and whose crashes are told too: python (the default), all, none",
     "--dualdbg-break": "run under the debugger, with a breakpoint there; repeatable (docs/breakpoints.md)",
     "--dualdbg-ui": "what --dualdbg-break opens: the prompt, the dashboard (tui), or nothing until an editor attaches",
 }
@@ -30,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--dualdbg-timeout", type=_seconds, metavar="S", default=None, help=_WHAT["--dualdbg-timeout"]
     )
     group.addoption("--dualdbg-core", metavar="DIR", default=None, help=_WHAT["--dualdbg-core"])
+    group.addoption(
+        "--dualdbg-programs",
+        choices=["none", "python", "all"],
+        default=None,
+        help=_WHAT["--dualdbg-programs"],
+    )
     group.addoption(
         "--dualdbg-break", action="append", metavar="SPEC", default=[], help=_WHAT["--dualdbg-break"]
     )
@@ -54,8 +61,8 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Before anything of the user is imported and before output is captured: here the run is divided."""
     given = early_config.known_args_namespace
-    asked = given.dualdbg or given.dualdbg_timeout or given.dualdbg_core or given.dualdbg_break
-    if (asked or given.dualdbg_ui) and not (given.help or given.version):
+    asked = given.dualdbg or given.dualdbg_timeout or given.dualdbg_core or given.dualdbg_programs
+    if (asked or given.dualdbg_break or given.dualdbg_ui) and not (given.help or given.version):
         from .beginning import begin
 
         begin(early_config)

@@ -35,7 +35,7 @@ def begin(config: pytest.Config) -> None:
             raise pytest.UsageError(f"--dualdbg-core: {core} cannot be made: {error.strerror}") from error
     if threading.current_thread() is not threading.main_thread():
         raise pytest.UsageError("--dualdbg: pytest was not started by the main thread, which signals go to")
-    wishes = Wishes(given.dualdbg_timeout, core, config.rootpath)
+    wishes = Wishes(given.dualdbg_timeout, core, config.rootpath, given.dualdbg_programs or "python")
     started = Supervisor(wishes).run()
     os.environ[MARK] = f"{os.getpid()}:{started.folder}"
     from .tests_process import TestsProcess

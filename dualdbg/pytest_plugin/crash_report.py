@@ -43,6 +43,19 @@ def describe(report: pytest.TestReport, record: Record) -> None:
     report.sections += [(f"Captured {name} {when}", text) for name, text in record.output]
 
 
+def tell_of_child(report: pytest.TestReport, record: Record) -> None:
+    """A process that the test has started crashed. The test may have meant that: it is told where the test fails.
+
+    A failure of pytest's own has sections, which JUnit XML has too.
+    """
+    title = f"dualdbg: process {record.pid}"
+    longrepr: Any = report.longrepr
+    if hasattr(longrepr, "addsection"):
+        longrepr.addsection(title, record.text, "-")
+    else:
+        report.sections.append((title, record.text))
+
+
 def collect_report(record: Record) -> pytest.CollectReport:
     """A module at which the process was ended when it was imported."""
     return pytest.CollectReport(record.what, "failed", Told(record), [])  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from ..private_files import new_file
 
 @dataclass(frozen=True)
 class Record:
-    """One crash, hang or unexpected end: of a tests process, or (``is_child``) of a child that it has forked.
+    """One crash, hang or unexpected end: of a tests process, or (``is_child``) of a process that descends from it.
 
     ``what`` and ``phase`` are of the test or the collector, as :class:`.page.Doing` has them. ``owner`` is the tests
     process. ``text`` is the whole report, ``summary`` one line. ``file`` and ``line``: where the user's test stood.

@@ -16,9 +16,10 @@ import socket
 import struct
 import sys
 import time
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import page
 from .annotations import annotation
@@ -34,16 +35,21 @@ if TYPE_CHECKING:
 _SOCKET = "watch"
 _CREDENTIALS = struct.Struct("3i")  # struct ucred of socket(7)
 _REQUESTS_TO_END = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # nothing is broken then
+_MOST_CHILDREN = 5  # of one test, whose stacks are read when they crash
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user asked for. ``timeout``: seconds that a test may take. ``rootpath``: what node ids begin at."""
+    """What the user asked for. ``timeout``: seconds that a test may take. ``rootpath``: what node ids begin at.
+
+    ``programs``: which programs that tests start are traced too.
+    """
 
     timeout: float | None
     core: Path | None
     rootpath: Path
+    programs: Literal["none", "python", "all"] = "python"
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Supervisor:
         self._folder: Path | None = None
         self._refused = ""  # why nothing can be traced
         self._records = 0
+        self._children: Counter[tuple[int, str]] = Counter()  # that crashed, by the owner and its test
         self._watched: list[int] = []  # the tests processes
         self._tracer: Tracer | None = None
         self._listener: socket.socket | None = None
@@ -119,7 +126,7 @@ class Supervisor:
     def _begin_to_watch(self, pid: int) -> None:
         from .. import session_folders
         from ..errors import DualdbgError
-        from ..watch.tracer import Tracer
+        from ..watch.tracer import Programs, Tracer
 
         if self._folder is None:
             self._folder = session_folders.make()
@@ -129,7 +136,7 @@ class Supervisor:
             self._listener.setblocking(False)
             for end in self._woken:
                 end.setblocking(False)
-            self._tracer = Tracer()
+            self._tracer = Tracer(Programs(self._wishes.programs))
         if not self._handlers:
             self._handle_signals()
         signal.set_wakeup_fd(self._woken[1].fileno(), warn_on_full_buffer=False)
@@ -245,6 +252,9 @@ class Supervisor:
 
         assert self._tracer is not None
         owner = self._owner_of(dying.pid)
+        if owner not in (None, dying.pid) and not self._is_read(owner, dying):
+            self._tracer.let_die(dying)
+            return
         incident = with_details(of_crash(self._tracer, dying), self._tracer, dying, self._wishes.core)
         if owner is not None:
             self._note(incident, owner)
@@ -253,6 +263,20 @@ class Supervisor:
         descendants = _descendants(dying.pid) if dying.pid == owner else []
         self._tracer.let_die(dying)
         _end_all(descendants)
+
+    def _is_read(self, owner: int, dying: Dying) -> bool:
+        """Whether the stacks of a child are read; a test that makes many crash on purpose is not to wait for all."""
+        from ..snapshot.facts import Failure
+        from ..watch.incident import of_crash_unread
+
+        assert self._folder is not None
+        doing = page.read(self._folder, owner)
+        key = owner, doing.what if doing is not None else ""
+        self._children[key] += 1
+        if self._children[key] == _MOST_CHILDREN + 1:
+            why = f"only the first {_MOST_CHILDREN} crashes of children of a test are read, and no later one is told"
+            self._note(replace(of_crash_unread(dying), failures=(Failure(dying.pid, why, ""),)), owner)
+        return self._children[key] <= _MOST_CHILDREN
 
     def _owner_of(self, pid: int) -> int | None:
         """The tests process that a process is, or descends from."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from . import page
 from .annotations import annotation
-from .crash_report import collect_report, describe
+from .crash_report import collect_report, describe, tell_of_child
 from .journal import Journal
 from .records import Record, read_all
 from .supervisor import Started
@@ -34,7 +35,9 @@ class TestsProcess:
         self._bytes = self._page.bytes
         self._children_told = 0
         self._told: set[int] = set()
+        self._annotates = os.environ.get("GITHUB_ACTIONS") == "true"
         self._annotations: list[str] = []
+        self._annotated: set[int] = set()  # children
         self._records = [record for record in read_all(started.folder) if not record.is_child]
         self.journal: Journal | None = None
         self._waiting: list[Any] = []  # for the journal
@@ -105,6 +108,8 @@ class TestsProcess:
         there[page.PHASE] = _NEXT[when]
         if there[page.CHILDREN] != self._children_told:
             self._tell_of_children(report)
+        if report.outcome == "failed" and self._annotates:
+            self._annotate_children(report)
         if self.journal is None:
             return
         waiting = self._waiting
@@ -128,7 +133,14 @@ class TestsProcess:
         for record in read_all(self._folder):
             if record.is_child and record.owner == self._pid and record.number not in self._told:
                 self._told.add(record.number)
-                report.sections.append((f"dualdbg: process {record.pid}", record.text))
+                tell_of_child(report, record)
+
+    def _annotate_children(self, report: pytest.TestReport) -> None:
+        """The test may have run in a worker, or in a process that is no more."""
+        for record in read_all(self._folder):
+            if record.is_child and record.what == report.nodeid and record.number not in self._annotated:
+                self._annotated.add(record.number)
+                self.annotate(_at_failure(record, report))
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
@@ -157,8 +169,16 @@ class TestsProcess:
 
     def annotate(self, record: Record) -> None:
         """Where GitHub runs the tests, it is to show this one."""
-        if os.environ.get("GITHUB_ACTIONS") == "true":
+        if self._annotates:
             self._annotations.append(annotation(record, os.environ.get("GITHUB_WORKSPACE", "")))
+
+
+def _at_failure(record: Record, report: pytest.TestReport) -> Record:
+    """At the line where the test failed, where its own file has no line in the stacks of the child."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if record.line is not None or crash is None or crash.path != record.file:
+        return record
+    return replace(record, line=crash.lineno)
 
 
 class _Pauses:

@@ -33,7 +33,7 @@ def record_of(
     phase = _phase_in(incident, owner) if doing.is_test else None
     incident = _without_runner(incident)
     is_child = incident.pid != owner
-    subject = f"process {incident.pid}, which the test has forked," if is_child else f"process {incident.pid}"
+    subject = f"process {incident.pid}, a child of the test," if is_child else f"process {incident.pid}"
     text = incident_text(incident, subject, whole=False)
     return Record(
         number,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
@@ -12,8 +13,10 @@ from ..model import BreakpointKind, BreakpointSpec
 from ..symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ..symbols.locspec.breakpoint_spec import parse_spec
 from ..target.launcher import Launch
-from ..trace.python_probes import PythonProbe
+from ..trace.clock import Clock
+from ..trace.python_probes import PythonMemory, PythonProbe
 from .breakpoints.python_names import PythonNames
+from .traced import alone
 
 
 def split_python(
@@ -37,6 +40,40 @@ def split_python(
         elif probe.title not in same.title.split(", "):  # another name of the same function
             same.title += f", {probe.title}"
     return native, found
+
+
+def with_probes(
+    what: Launch, probes: Sequence[PythonProbe], *, counts: bool, times: bool
+) -> tuple[Launch, PythonMemory | None]:
+    """The program without anything of ours, but for what counts in its interpreter, where there are ``probes``.
+
+    ``counts``: nothing but counters. Raises UsageError.
+    """
+    if not probes:
+        return alone(what), None
+    try:
+        memory = PythonMemory(not counts)
+    except OSError as error:
+        raise UsageError(
+            f"trace: there is no room for the memory of a trace: {error.strerror}",
+            "free some memory (df /dev/shm)",
+        ) from error
+    try:
+        memory.add(probes)
+    except ValueError as error:
+        raise UsageError(f"trace: {error}", "trace fewer functions") from error
+    inherited = what.env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
+    added = memory.environment(probes, what.what(), times, inherited)
+    return replace(alone(what), env={**what.env, **added}), memory
+
+
+def clock() -> Clock:
+    """What calls are timed by. Raises UsageError."""
+    try:
+        return Clock()
+    except OSError as error:
+        text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
+        raise UsageError(text, "trace without times") from error
 
 
 def _probe(

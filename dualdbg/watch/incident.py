@@ -70,8 +70,7 @@ def of_crash(tracer: Tracer, dying: Dying) -> Incident:
 
     A crash may have left anything in memory: where that cannot be read, the incident says so, and has no stacks.
     """
-    title = f"was ended by {signal_in_words(dying.info.number)}{_source_of(dying)}"
-    plain = Incident("crash", title, dying.pid, tid=dying.tid, signal=dying.info.number)
+    plain = of_crash_unread(dying)
     try:
         return _read_crash(tracer, dying, plain)
     except DualdbgError as error:
@@ -80,6 +79,12 @@ def of_crash(tracer: Tracer, dying: Dying) -> Incident:
         text = f"what is in its memory makes no sense to dualdbg ({type(error).__name__}: {error})"
         failure = Failure(dying.pid, text, "")
     return replace(plain, failures=(failure,), output=captured_output(dying.pid))
+
+
+def of_crash_unread(dying: Dying) -> Incident:
+    """What the signal alone tells of a crash."""
+    title = f"was ended by {signal_in_words(dying.info.number)}{_source_of(dying)}"
+    return Incident("crash", title, dying.pid, tid=dying.tid, signal=dying.info.number)
 
 
 def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:

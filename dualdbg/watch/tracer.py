@@ -14,9 +14,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from ..errors import TargetGone
 from ..known.crash_signals import CRASHES
+from ..known.python_files import is_interpreter
 from ..patience import patient
 from ..shared.proc_files import read_status
 from ..snapshot.linux.ptrace import (
@@ -81,14 +83,22 @@ class Ended:
     status: int
 
 
-class Tracer:
-    """Processes that were seized, their threads, and what they fork.
+class Programs(Enum):
+    """Which programs, run by a process that descends from one that was seized, are traced on.
 
-    What was forked and runs another program then is let go of, unless ``follow`` says otherwise.
+    A program that is traced cannot trace, nor be traced by another: gdb, strace and LeakSanitizer do not work there.
     """
 
-    def __init__(self, follow: bool = False) -> None:
-        self._follow = follow
+    NONE = "none"
+    PYTHON = "python"
+    ALL = "all"
+
+
+class Tracer:
+    """Processes that were seized, their threads, what they fork, and of the ``programs`` that are run then those."""
+
+    def __init__(self, programs: Programs = Programs.NONE) -> None:
+        self._programs = programs
         self._seized: set[int] = set()
         self._processes: set[int] = set()  # those that were traced and whose end is to be told
         self._process_of: dict[int, int] = {}  # thread -> process
@@ -248,11 +258,21 @@ class Tracer:
         for other in self.threads(pid):
             if other != tid:
                 del self._process_of[other]
-        if self._follow or pid in self._seized:
+        if pid in self._seized or self._goes_with(pid):
             self._go_on(tid, status)
         else:
             del self._process_of[tid]
+            self._processes.discard(pid)
             request(DETACH, tid)
+
+    def _goes_with(self, pid: int) -> bool:
+        """Whether the program that a process has begun is one of those that are traced on."""
+        if self._programs is not Programs.PYTHON:
+            return self._programs is Programs.ALL
+        try:
+            return is_interpreter(os.readlink(f"/proc/{pid}/exe"))
+        except OSError:
+            return False
 
     def _is_deadly(self, tid: int, number: int) -> bool:
         """Whether the program neither handles nor ignores the signal."""

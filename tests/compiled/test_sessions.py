@@ -122,6 +122,19 @@ def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> No
     )
 
 
+@pytest.mark.parametrize("records", ["compiled", "without_records"])
+def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
+    records: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(records)
+    places = ["-b", f"{SAMPLE.name}:9", "-b", f"{SAMPLE.name}:23"]  # in the compiled function, and its call
+    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue")
+    told = [one for one in done.of("notice") if "torch.compile has made kernels of" in one["message"]]
+    assert [one["hint"] for one in told] == [f"a breakpoint {SAMPLE.name}:9@kernel stops in them"]
+    assert told[0]["message"].startswith(f"breakpoint 1: torch.compile has made kernels of {SAMPLE.name}:9")
+    assert [stop["frame"]["line"] for stop in done.of("stopped")] == [23, 23]
+
+
 def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
     """On the way the thread is stopped where TorchDynamo compiles what it meets: the debugger's code is not met."""
     (kernel,) = [one for one in CompiledCode(compiled).kernels() if numbers(one.lines) == (9, 14)]
@@ -149,6 +162,25 @@ def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
     assert Path(row["source"]).is_file() and Path(row["library"]).is_file()
     module = Path(row["module"]).read_text().splitlines()
     assert [row["kernel"] in module[number - 1] for number in row["calls"]] == [True]
+    (source,) = {row["source"] for row in map(json.loads, done.stdout.splitlines())}
+    back = dualdbg("resolve", f"{source}:6", "--json")
+    assert [(one["function"], one["line"]) for one in json.loads(back.stdout)["lines"]] == [
+        ("scale", 9),
+        ("step", 14),
+    ]
+    told = run(
+        compiled,
+        "--compiled-debug",
+        "-b",
+        SUMMED,
+        "-x",
+        "info compiled scale",
+        "-x",
+        f"info compiled {source}",
+    )
+    assert [row["text"] for row in told.of("output") if row["stream"] == "console"] == [
+        dualdbg("resolve", source).stdout.partition("\n")[2]
+    ] * 2
     missing = dualdbg("ops", "--compiled", "nothing", "--cache", compiled)
     missing.complains("computes nothing", "scale, step")
 

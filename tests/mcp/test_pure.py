@@ -11,11 +11,10 @@ import anyio
 import jsonschema
 import pytest
 
-from dualdbg.errors import SpecError, StaleHandle, UsageError, WrongState
+from dualdbg.errors import UsageError
 from dualdbg.mcp import bounds, guidance, values
 from dualdbg.mcp.frames import shown
 from dualdbg.mcp.news import News
-from dualdbg.mcp.next_calls import next_call
 from dualdbg.mcp.permissions import NotPermitted, Permissions, allowed
 from dualdbg.mcp.program_output import ProgramOutput, as_text
 from dualdbg.mcp.registry import all_tools
@@ -200,13 +199,6 @@ def test_where_programs_are_listed_no_breakpoint_runs_an_expression(
 
 
 # -- words ---------------------------------------------------------------------------------------
-
-
-def test_errors_say_what_to_call_next() -> None:
-    assert "continue_until(session='s1'" in next_call(WrongState("the target is running", "type pause"), "s1")
-    assert "stack(session='s1')" in next_call(StaleHandle("old", "bt"), "s1")
-    assert "dualdbg://docs/breakpoints.md" in next_call(SpecError("no", "help break"), "s1")
-    assert next_call(UsageError("no", "its own hint"), None) == "its own hint"
 
 
 @pytest.mark.parametrize("name", all_tools())

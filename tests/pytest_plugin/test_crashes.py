@@ -176,7 +176,7 @@ def test_programs():
 """
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
     assert done.totals == {"failed": 1, "passed": 2}
-    assert "which the test has forked, was ended by SIGSEGV" in done.out
+    assert "a child of the test, was ended by SIGSEGV" in done.out
     assert " py   test_fails  test_it.py:8" in done.out
 
 

@@ -11,14 +11,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from dualdbg.watch.tracer import Dying, Ended, SignalInfo, Tracer
+from dualdbg.known.python_files import is_interpreter
+from dualdbg.watch.tracer import Dying, Ended, Programs, SignalInfo, Tracer
 
 
 class Traced:
     """A Python program that begins once it is traced."""
 
-    def __init__(self, code: str, follow: bool = False) -> None:
-        self.tracer = Tracer(follow)
+    def __init__(self, code: str, programs: Programs = Programs.NONE) -> None:
+        self.tracer = Tracer(programs)
         self.process = subprocess.Popen(
             [sys.executable, "-c", f"input()\n{code}"],
             stdin=subprocess.PIPE,
@@ -51,8 +52,8 @@ class Traced:
             return self.process.stdout.read()
 
 
-def _run(code: str, follow: bool = False) -> tuple[list[Dying], int, str]:
-    traced = Traced(code, follow)
+def _run(code: str, programs: Programs = Programs.NONE) -> tuple[list[Dying], int, str]:
+    traced = Traced(code, programs)
     dying, status = [], 0
     for event in traced.events():
         if isinstance(event, Dying):
@@ -101,8 +102,8 @@ print("alive")
     assert _run(code) == ([], 0, "alive\n")
 
 
-@pytest.mark.parametrize("follow", [False, True])
-def test_forks_are_traced_and_other_programs_where_that_is_asked_for(follow: bool) -> None:
+@pytest.mark.parametrize(("programs", "told"), [("NONE", 0), ("PYTHON", 1), ("ALL", 2)])
+def test_forks_are_traced_and_other_programs_where_that_is_asked_for(programs: str, told: int) -> None:
     code = """
 import os, subprocess, sys
 pid = os.fork()
@@ -110,10 +111,27 @@ if pid == 0:
     os.abort()
 os.waitpid(pid, 0)
 subprocess.run([sys.executable, "-c", "import os; os.abort()"])
+subprocess.run(["sh", "-c", "kill -ABRT $$"])
 """
-    dying, status, _ = _run(code, follow)
+    dying, status, _ = _run(code, Programs[programs])
     assert status == 0
-    assert [one.info.number for one in dying] == [signal.SIGABRT] * (1 + follow)
+    assert [one.info.number for one in dying] == [signal.SIGABRT] * (1 + told)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("/usr/bin/python3.11", True),
+        ("/opt/python", True),
+        ("/usr/bin/python3.13t", True),
+        ("/usr/bin/python3-dbg", True),
+        ("/usr/bin/python3-config", False),
+        ("/usr/bin/pythonista", False),
+        ("/usr/lib/python3.11/a", False),
+    ],
+)
+def test_an_interpreter_is_known_by_its_name(path: str, is_one: bool) -> None:
+    assert is_interpreter(path) is is_one
 
 
 def test_job_control_works_as_without_a_tracer() -> None:

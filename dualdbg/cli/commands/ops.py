@@ -28,7 +28,7 @@ def main(words: list[str]) -> int:
         return _compiled(given.compiled, Path(given.cache) if given.cache else None, given.json)
     if given.cache is not None:
         raise UsageError(
-            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled FUNCTION --cache PATH"
+            "ops: --cache goes with --compiled alone", "dualdbg ops --compiled WHAT --cache PATH"
         )
     if given.generated and not given.names:
         raise UsageError("ops: --generated wants an operator", "dualdbg ops randn --generated")
@@ -74,8 +74,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument(
         "--compiled",
-        metavar="FUNCTION",
-        help="the kernels that torch.compile has made of a function, a FILE or a FILE:LINE",
+        metavar="WHAT",
+        help="the kernels that torch.compile has made of a function, a FILE or a FILE:LINE; or back, from a kernel, a "
+        "generated file or a line of one to the lines that it computes",
     )
     parser.add_argument(
         "--cache",

@@ -1,18 +1,21 @@
-"""``dualdbg resolve``: the native functions that a call of a Python callable enters, and how to stop there."""
+"""``dualdbg resolve``: the native functions that a call of a Python callable enters, and how to stop there; the kernels
+that torch.compile has made of a line."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ...config import working_directory
+from ...errors import SymbolError, UsageError
 from ...folders import here
 from ...target.interpreter import default_python
-from ...terminal_text import cleaned
+from ...terminal_text import cleaned, visible_text
 from ...trust import objection
 from ..arguments import Parser
 from ..main import tell
@@ -26,6 +29,44 @@ _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousa
 
 def main(words: list[str]) -> int:
     given = make_parser().read(words)
+    from ...symbols.torch.compiled_search import is_place
+
+    callables = [name for name in given.names if not is_place(name)]
+    if given.cache is not None and len(callables) == len(given.names):
+        raise UsageError(
+            "resolve: --cache goes with FILE:LINE alone", "dualdbg resolve FILE:LINE --cache PATH"
+        )
+    answers = iter(_entries(given, callables) if callables else ())
+    found_all = True
+    for at, name in enumerate(given.names):
+        if is_place(name):
+            found, text, data = _of_place(name, Path(given.cache) if given.cache else None)
+        else:
+            answer = next(answers)
+            found, text, data = not answer.error, as_text(answer), [_as_data(answer)]
+        found_all = found_all and found
+        if given.json:
+            sys.stdout.writelines(json.dumps(row) + "\n" for row in data)
+        else:
+            sys.stdout.write(("\n" if at else "") + text)
+    return 0 if found_all else _NOT_FOUND_STATUS
+
+
+def _of_place(place: str, where: Path | None) -> tuple[bool, str, list[dict[str, Any]]]:
+    """What was compiled of a line of Python, or the lines that one of generated code computes."""
+    from ...symbols.torch import compiled_report
+    from ...symbols.torch.compiled_search import find_kernels
+
+    try:
+        found = find_kernels(place, where)
+    except SymbolError as error:
+        text = f"{place}\n  {error.message}\n  {error.hint}\n"
+        return False, visible_text(text), [{"name": place, "error": error.message, "hint": error.hint}]
+    text = f"{place}\n{compiled_report.as_text(found)}\n"
+    return True, visible_text(text), [{"name": place, **compiled_report.as_data(one)} for one in found]
+
+
+def _entries(given: Namespace, names: list[str]) -> list[Resolved]:
     from ...symbols.cache import cache_directory
     from ...symbols.callables.native_entries import find_entries
     from ...target import interpreter
@@ -33,19 +74,13 @@ def main(words: list[str]) -> int:
     python = interpreter.find(given.python or default_python(os.environ.get))
     folder = here() / given.cwd if given.cwd else working_directory()
     facts = interpreter.inspect(python, cwd=str(folder), cache=cache_directory())
-    answers = find_entries(
+    return find_entries(
         python,
-        given.names,
+        names,
         setup=given.setup,
         directory=folder,
         search_path=[*_importable(folder, named=bool(given.cwd)), *facts.search_path],
     )
-    for at, answer in enumerate(answers):
-        if given.json:
-            sys.stdout.write(json.dumps(_as_data(answer)) + "\n")
-        else:
-            sys.stdout.write(("\n" if at else "") + as_text(answer))
-    return _NOT_FOUND_STATUS if any(answer.error for answer in answers) else 0
 
 
 def make_parser() -> Parser:
@@ -58,8 +93,9 @@ def make_parser() -> Parser:
     parser.add_argument(
         "names",
         nargs="+",
-        metavar="CALLABLE",
-        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method",
+        metavar="NAME",
+        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method; or FILE:LINE, of a function under "
+        "torch.compile or of what it has generated",
     )
     parser.add_argument(
         "--setup", metavar="CODE", help="run first in the interpreter, such as torch.ops.load_library(…)"
@@ -68,6 +104,7 @@ def make_parser() -> Parser:
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter (default: as dualdbg run chooses it)"
     )
+    parser.add_argument("--cache", metavar="PATH", help="with FILE:LINE: as dualdbg ops --compiled has it")
     parser.add_argument("--json", action="store_true", help="one JSON object a name")
     return parser
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError
+from ...errors import CommandError, SymbolError
 from ...in_thread import in_thread
+from ...known.generated_code import is_kernel_library
 from ...model import NativeFrame
+from ...symbols.torch.compiled_report import as_text
+from ...symbols.torch.compiled_search import find_kernels
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .at_stops import display
 from .registry import command, no_argument
@@ -27,7 +31,7 @@ _MOST_PLACES = 20  # of a name in symbol tables
 @command(
     "info i",
     "breakpoints | threads | locals | args | registers | frame | source | line [LOCATION] | symbol ADDRESS | libs"
-    " | display",
+    " | compiled WHAT | display",
     "show something of the session",
     completes="info",
     knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
@@ -57,6 +61,31 @@ async def _libraries(console: Console, argument: str) -> None:
     modules = sorted(console.session.breakpoints.image.modules, key=lambda module: module.start)
     rows = [Mapped(module.start, module.end, module.path) for module in modules if argument in module.path]
     console.show(LibrariesReport(tuple(rows)))
+
+
+async def _compiled(console: Console, argument: str) -> None:
+    """``info compiled``: the kernels that torch.compile has made of a function or line, and the lines of a kernel."""
+    if not argument:
+        raise CommandError(
+            "info compiled wants a function, FILE:LINE, or a kernel",
+            "for example info compiled step, or model.py:12",
+        )
+    libraries = (one.path for one in console.session.breakpoints.image.modules if is_kernel_library(one.path))
+    folders = list(dict.fromkeys(Path(path).parent.parent for path in libraries))
+    if not folders:
+        raise CommandError(
+            "no kernel that torch.compile has made for the CPU is loaded yet",
+            "-b FILE:LINE@kernel stops in the first one of a line; outside of a session: dualdbg ops --compiled WHAT",
+        )
+    found, problem = [], None
+    for folder in folders:
+        try:
+            found += await in_thread(find_kernels, argument, folder)
+        except SymbolError as error:
+            problem = error
+    if not found and problem is not None:
+        raise CommandError(problem.message, problem.hint)
+    console.show(TextReport(f"{as_text(found)}\n"))
 
 
 async def _symbol(console: Console, argument: str) -> None:
@@ -123,6 +152,7 @@ _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
     "args": args,
     "frame": frame_command,
     "libs": _libraries,
+    "compiled": _compiled,
     "source": _source,
     "symbol": _symbol,
     "line": _line,

@@ -11,7 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ...config import Asked
-from ...errors import UsageError
+from ...errors import SpecError, UsageError
 from ...in_thread import in_thread
 from ...session.attaching import attach
 from ...session.post_mortem import open_core
@@ -20,13 +20,21 @@ from ...session.start import launch
 from ...symbols.torch.loaded_operators import operators_of
 from ...target.descent import descends_from
 from ..answers import Reply, Situation
-from ..debuggee import Debuggee, Subscribe
+from ..debuggee import Debuggee, Start, Subscribe
 from ..permissions import NotPermitted
 from ..registry import Arguments, tool
 from ..sessions import Sessions
 from ..situation import situation
 from .fields import Seconds, Texts
-from .programs import ProgramArguments, check_program, launched, prepare, title_of
+from .programs import (
+    ProgramArguments,
+    check_program,
+    check_specs,
+    launched,
+    not_begun,
+    prepare,
+    title_of,
+)
 
 _SPECS = (
     "where to stop: an operator (randn), a function, FILE:LINE, throw, raise:ValueError, watch:EXPRESSION"
@@ -57,18 +65,28 @@ async def run(sessions: Sessions, arguments: RunArguments) -> Reply:
     )
     id = sessions.new_id()
     options = sessions.options(id, asked)
+    check_specs(arguments.breakpoints, operators, options.presets, "breakpoints")
 
     async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
         return await launched(
             debuggee, what, lambda program: launch(program, options, operators, subscribe=subscribe)
         )
 
-    debuggee = await sessions.begin(id, title_of(what), start, "its program was ended")
-    return await _first(sessions, debuggee, arguments.seconds)
+    return await _begun(sessions, id, title_of(what), start, "its program was ended", arguments.seconds)
+
+
+async def _begun(
+    sessions: Sessions, id: str, title: str, start: Start, afterwards: str, seconds: float
+) -> Reply:
+    """The first answer of a session. A start that fails, or that the client gives up, leaves none."""
+    try:
+        debuggee = await sessions.begin(id, title, start, afterwards)
+        return await _first(sessions, debuggee, seconds)
+    except SpecError as error:
+        raise not_begun("one of the breakpoints", error) from error
 
 
 async def _first(sessions: Sessions, debuggee: Debuggee, seconds: float) -> Reply:
-    """The first answer of a session. A start that fails, or that the client gives up, leaves none."""
     try:
         async with sessions.using(debuggee.id):
             stands = await debuggee.wait(seconds)
@@ -100,10 +118,10 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
         options = replace(sessions.options(id, Asked()), breakpoints=())
         title = f"core {Path(arguments.core).name}"
         open_it = partial(open_core, arguments.core, options, arguments.exe)
-        debuggee = await sessions.begin(
-            id, title, lambda _, subscribe: open_it(subscribe=subscribe), "the core file was closed"
+        return await _begun(
+            *(sessions, id, title, lambda _, subscribe: open_it(subscribe=subscribe)),
+            *("the core file was closed", arguments.seconds),
         )
-        return await _first(sessions, debuggee, arguments.seconds)
     assert arguments.pid is not None
     if sessions.permissions.read_only:
         raise NotPermitted(
@@ -115,16 +133,20 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
             f"process {arguments.pid} is this server, or started it: it would stand still with what asks here",
             f"stacks(pid={arguments.pid})",
         )
+    own = sessions.of_process(arguments.pid)
+    if own is not None:
+        raise UsageError(
+            f"process {arguments.pid} is debugged in session {own} already",
+            f"go on with session={own!r}, for example stack(session={own!r}); or end(session={own!r}) first",
+        )
     sessions.permissions.check_specs(arguments.breakpoints)
     call = Asked(breakpoints=tuple(arguments.breakpoints), just_my_code=False if arguments.all_code else None)
     id = sessions.new_id()
     options = sessions.options(id, call)
     operators = await in_thread(operators_of, arguments.pid)
+    check_specs(arguments.breakpoints, operators, options.presets, "breakpoints")
     begin = partial(attach, arguments.pid, options, operators)
-    debuggee = await sessions.begin(
-        id,
-        f"process {arguments.pid}",
-        lambda _, subscribe: begin(subscribe=subscribe),
-        f"process {arguments.pid} goes on",
+    return await _begun(
+        *(sessions, id, f"process {arguments.pid}", lambda _, subscribe: begin(subscribe=subscribe)),
+        *(f"process {arguments.pid} goes on", arguments.seconds),
     )
-    return await _first(sessions, debuggee, arguments.seconds)

@@ -13,7 +13,7 @@ from ..bounds import bounded_text, part_of
 from ..debuggee import Debuggee
 from ..registry import Arguments, tool
 from ..sessions import Sessions
-from ..situation import breakpoint_row, breakpoints_text, notices, notices_text
+from ..situation import breakpoint_row, breakpoints_text, in_tools, notices, notices_text
 from .fields import Limit, SessionId, Start, Texts
 
 
@@ -45,7 +45,7 @@ async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
         for text in arguments.add:
             added += await table.add(text, frame=await _frame(debuggee))
         await debuggee.flush()
-        happened = debuggee.news.breakpoints_are_told()
+        happened = in_tools(debuggee.news.breakpoints_are_told(), debuggee.id)
         rows, part = part_of(
             [table.get(row.id) for row in added] or table.all(), arguments.start, arguments.limit
         )

@@ -30,7 +30,11 @@ _MOST_SCHEMAS = 8
 class OperatorArguments(Arguments):
     name: Annotated[str | None, Field(max_length=200, description="randn, add.Tensor, aten::mm")] = None
     compiled: Annotated[
-        str | None, Field(max_length=4000, description="a compiled function, FILE or FILE:LINE")
+        str | None,
+        Field(
+            max_length=4000,
+            description="a compiled function, FILE or FILE:LINE; or a kernel, or FILE:LINE of generated code",
+        ),
     ] = None
     cache: Annotated[
         str | None,
@@ -44,7 +48,8 @@ class OperatorArguments(Arguments):
 @tool("operator", "An operator's way to its kernels", OperatorArguments, OperatorAnswer, looks=True)
 async def operator(sessions: Sessions, arguments: OperatorArguments) -> Reply:
     """The native functions behind an operator of PyTorch: Python binding, dispatcher, autograd, kernels, with library,
-    address and source. Each may be a breakpoint. Or the kernels that torch.compile made of a function."""
+    address and source. Each may be a breakpoint. Or the kernels that torch.compile made of a function, and
+    the lines that one of them computes."""
     if (arguments.name is None) == (arguments.compiled is None):
         raise UsageError("operator wants name or compiled, one of them", "for example operator(name='randn')")
     if arguments.compiled is not None:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
-from ...errors import UsageError
+from ...errors import SpecError, UsageError
 from ...folders import expanded, here
+from ...known.generated_code import COMPILED_DEBUG
+from ...model import BreakpointKind
 from ...session.session import Session
 from ...symbols.cache import cache_directory
+from ...symbols.locspec.breakpoint_spec import parse_spec
+from ...symbols.locspec.presets import Preset, expand
 from ...symbols.torch.operators import OperatorTable
 from ...target import interpreter
 from ...target.launcher import Launch
@@ -34,6 +38,10 @@ class ProgramArguments(Arguments):
     ] = ""
     module: Annotated[str, Field(max_length=400, description="as python -m")] = ""
     code: Annotated[str, Field(max_length=20_000, description="as python -c")] = ""
+    compiled_debug: Annotated[
+        bool,
+        Field(description="torch.compile keeps debug info"),
+    ] = False
     native: Annotated[bool, Field(description="program is an executable, with or without Python in it")] = (
         False
     )
@@ -53,6 +61,29 @@ async def launched(
         return await start(replace(what, stdin=null, stdout=pipes["stdout"], stderr=pipes["stderr"]))
     finally:
         os.close(null)
+
+
+def check_specs(
+    texts: Sequence[str], operators: OperatorTable | None, presets: Mapping[str, Preset], field: str
+) -> None:
+    """Raises UsageError for the first breakpoint that cannot be read, before anything is started or stopped for it."""
+    is_operator = operators.is_operator if operators is not None else None
+    for at, text in enumerate(texts):
+        try:
+            spec = parse_spec(text, is_operator)
+            if spec.kind is BreakpointKind.PRESET:
+                expand(spec.subject, presets)
+        except SpecError as error:
+            raise not_begun(f"{field}[{at}]", error) from error
+
+
+def not_begun(which: str, error: SpecError) -> UsageError:
+    """That of a call in which a breakpoint is none, or cannot be set."""
+    hint = f"; {error.hint}" if error.hint else ""
+    return UsageError(
+        f"no session was begun: {which} cannot be set: {error.message}",
+        f"call it again without it, or with a spec as dualdbg://docs/breakpoints.md has them{hint}",
+    )
 
 
 def title_of(what: Launch) -> str:
@@ -113,7 +144,7 @@ def prepare(arguments: ProgramArguments, *, with_python: bool) -> tuple[Launch, 
         code=arguments.code or None,
         args=tuple(arguments.args),
         cwd=cwd,
-        env=dict(arguments.env),
+        env={**(dict(COMPILED_DEBUG) if arguments.compiled_debug else {}), **arguments.env},
         is_wrapped=facts is not None and facts.is_wrapped and not arguments.native,
     )
     return what, OperatorTable.load(Path(facts.torch)) if facts is not None and facts.torch else None

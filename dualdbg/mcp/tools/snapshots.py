@@ -13,6 +13,7 @@ from pydantic import Field
 from ...console.style import Style
 from ...errors import TargetError, UsageError
 from ...in_thread import in_thread
+from ...session.post_mortem import CoreSession
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
 from ...snapshot.facts import Failure, ProcessReport, ThreadReport
@@ -26,11 +27,13 @@ from ...snapshot.take import parents_of_forks, take
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
-from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of
+from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of, size_of
+from ..crash import Crash, crash_of, finding_of
 from ..debuggee import Debuggee
-from ..frames import Shown, note_of, shown, size_of
+from ..frames import Shown, note_of, shown
 from ..registry import Arguments, tool
 from ..sessions import Sessions
+from ..wording import for_tools
 from .fields import AllFrames, Limit, Start
 
 _MOST_THREADS = 8  # of a group that are named
@@ -91,12 +94,26 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
 @tool("diagnose", "What the threads wait for", TargetArguments, DiagnosisAnswer, looks=True)
 async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
-    locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Looks again a
-    second later where one look cannot tell a hang from work."""
+    locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Of a session
+    at a crash: its address and variables. Looks again a second later where one look cannot
+    tell a hang from work."""
     target = arguments.chosen()
     wanted = Wanted(locks=True)
     failures: list[Failure] = []
-    if arguments.core is not None:
+    reports: list[ProcessReport] = []
+    crash = None
+    if arguments.session is not None:
+        async with sessions.using(arguments.session) as debuggee:
+            if debuggee.stopped:
+                is_core = isinstance(debuggee.session, CoreSession)
+                crash = await crash_of(debuggee.session, maps=not is_core)
+                if (
+                    crash is not None or is_core
+                ):  # the number of a core's process may be that of another one now
+                    reports = [await _of_session(debuggee)]
+    if reports:
+        findings = [finding_of(crash)] if crash is not None else []
+    elif arguments.core is not None:
         reports = [await _of_core(arguments.core, wanted)]
         findings = await in_thread(diagnose, reports)
     else:
@@ -108,16 +125,23 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
                 await asyncio.sleep(_BETWEEN_LOOKS)
                 reports, failures = await _outside(sessions, pids, wanted)
                 findings = await _findings(sessions, reports, earlier)
+    failures = _in_tools(failures)
     rows, part = part_of(findings, 0, 20)
     answer = DiagnosisAnswer(
         findings=[_finding(row, reports) for row in rows],
         failures=_failures(failures),
-        next=f"stacks({target}) shows where each thread is",
+        next=_after_diagnosis(target, arguments.session, crash),
         left_out=f"{part.left} more findings, less grave: narrow it to one process" if part.left else None,
     )
     listing = StackListing(Style())
     text = listing.findings(rows) + "".join(map(listing.failure, failures)) + f"{answer.next}\n"
     return Reply(answer, bounded_text(text))
+
+
+def _after_diagnosis(target: str, session: str | None, crash: Crash | None) -> str:
+    if crash is None:
+        return f"stacks({target}) shows where each thread is"
+    return f"stack(session={session!r}), variables and source show its frames; output(session={session!r})"
 
 
 async def _findings(
@@ -203,6 +227,7 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
 def _groups(
     reports: Sequence[ProcessReport], failures: Sequence[Failure], arguments: StacksArguments, call: str
 ) -> Reply:
+    failures = _in_tools(failures)
     groups = fold(reports)
     chosen, part = part_of(groups, arguments.start, arguments.limit)
     listing = StackListing(Style())
@@ -286,5 +311,12 @@ def _finding(finding: Finding, reports: Sequence[ProcessReport]) -> FindingRow:
     )
 
 
+def _in_tools(failures: Sequence[Failure]) -> list[Failure]:
+    return [
+        replace(one, message=for_tools(one.message), hint=for_tools(one.hint))
+        for one in failures[:_MOST_PROCESSES]
+    ]
+
+
 def _failures(failures: Sequence[Failure]) -> list[str]:
-    return [line(f"process {one.pid}: {one.message}; {one.hint}", 500) for one in failures[:_MOST_PROCESSES]]
+    return [line(f"process {one.pid}: {one.message}; {one.hint}", 500) for one in failures]

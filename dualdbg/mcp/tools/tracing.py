@@ -16,26 +16,31 @@ from ...console import trace_report
 from ...console.style import Style
 from ...errors import UsageError, WrongState
 from ...in_thread import in_thread
+from ...model import Reason, Stop, signal_in_words
 from ...session.attaching import attach
 from ...session.options import Options
 from ...session.session import Session
 from ...session.start import launch
-from ...session.traced import Trace, alone, spawn_alone, traced_specs
+from ...session.traced import Trace, spawn_alone, traced_specs
+from ...session.traced_python import clock, split_python, with_probes
 from ...symbols.torch.loaded_operators import operators_of
 from ...symbols.torch.operators import OperatorTable
-from ...trace.summary import Row, Summary
+from ...target.launcher import Launch
+from ...trace.collector import Times
+from ...trace.python_probes import PythonProbe
+from ...trace.summary import Caller, Row, Summary
 from ...waiting import to_its_end
-from ..answers import CallerRow, NumbersRow, Reply, TraceAnswer, TracedRow
+from ..answers import CallerRow, NumbersRow, Reply, TimesRow, TraceAnswer, TracedRow
 from ..bounds import bounded_text, joined, line, part_of
 from ..debuggee import Debuggee, Subscribe
 from ..permissions import NotPermitted
 from ..program_output import as_text
 from ..registry import tool
 from ..sessions import Sessions
+from ..wording import for_tools
 from .fields import Limit, Texts
-from .programs import ProgramArguments, check_program, launched, prepare, title_of
+from .programs import ProgramArguments, check_program, check_specs, launched, prepare, title_of
 
-_CALLERS = 5  # of each function
 _IDLE = 10  # functions that nobody called
 _OUTPUT = 2000  # characters
 
@@ -50,11 +55,14 @@ class TraceArguments(ProgramArguments):
         Texts,
         Field(
             min_length=1,
-            description="what to trace: copy_ (an operator), malloc, mylib::*, 'malloc if $rdi > 4096'",
+            description="what to trace: copy_ (an operator), malloc, mylib::*, 'malloc if $rdi > 4096'; of a "
+            "started program also py:NAME, FILE.py:LINE",
         ),
     ]
     only_count: Annotated[bool, Field(description="count, and do not ask who calls")] = False
-    seconds: Annotated[float, Field(gt=0, le=600, description="the longest time to trace")] = 60.0
+    times: Annotated[bool, Field(description="how long calls took")] = False
+    callers: Annotated[int, Field(ge=1, le=100, description="the most of each function")] = 5
+    seconds: Annotated[float, Field(gt=0, le=600, description="to trace at most")] = 60.0
     limit: Limit = 15
 
 
@@ -63,7 +71,7 @@ async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
     """Count each call of native functions of a program (or of a process that runs), and say which lines of Python call
     them and with which whole numbers. Nothing stops: machine code in the process does it, at nanoseconds a call. The
     answer comes when the program ends, or after seconds; a program that was started is ended then. x86-64 alone."""
-    found = Trace(arguments.only_count)
+    found = Trace(arguments.only_count, clock=clock() if arguments.times else None)
     id = sessions.new_id()
     if arguments.pid is None:
         title, start = await _launched(sessions, arguments, id, found)
@@ -74,11 +82,11 @@ async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
     debuggee = await sessions.begin(id, title, start, afterwards)
     try:
         await debuggee.started()
-        over = await _runs_on(debuggee, arguments.seconds)
+        over, crash = await _runs_on(debuggee, arguments.seconds)
         found.stop_clock()
     finally:
         summary = await to_its_end(_ended(sessions, debuggee, found))
-    return _reply(debuggee, summary, arguments, over)
+    return _reply(debuggee, summary, arguments, over, crash)
 
 
 async def _launched(
@@ -92,16 +100,19 @@ async def _launched(
             f"{what.python} starts the interpreter as a process of its own",
             "python=… names the interpreter itself",
         )
-    options = _options(sessions, arguments, id, operators)
+    options, probes = _options(sessions, arguments, id, operators, what)
+    program, memory = with_probes(what, probes, counts=arguments.only_count, times=arguments.times)
 
     async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
         def subscribed(session: Session) -> None:
             found.begin(session, is_ours=True)
+            if memory is not None:
+                found.add_python(probes, memory)
             subscribe(session)
 
         session = await launched(
             debuggee,
-            alone(what),
+            program,
             lambda program: launch(
                 program, options, operators, subscribe=subscribed, start_target=spawn_alone
             ),
@@ -128,7 +139,7 @@ async def _attached(
         raise NotPermitted("this server only looks: no process is attached to", f"stacks(pid={pid})")
     sessions.permissions.check_specs(arguments.specs)
     operators = await in_thread(operators_of, pid)
-    options = _options(sessions, arguments, id, operators)
+    options, _ = _options(sessions, arguments, id, operators, None)
 
     async def start(_: Debuggee, subscribe: Subscribe) -> Session:
         def subscribed(session: Session) -> None:
@@ -143,22 +154,32 @@ async def _attached(
 
 
 def _options(
-    sessions: Sessions, arguments: TraceArguments, id: str, operators: OperatorTable | None
-) -> Options:
-    """Those of the server, with nothing but what is to be traced as breakpoints."""
-    specs = traced_specs(arguments.specs, operators.is_operator if operators is not None else None)
-    return replace(sessions.options(id, Asked()), breakpoints=specs, stop_on_entry=False)
+    sessions: Sessions,
+    arguments: TraceArguments,
+    id: str,
+    operators: OperatorTable | None,
+    what: Launch | None,
+) -> tuple[Options, list[PythonProbe]]:
+    """Those of the server, with nothing but what is to be traced as breakpoints; and what is traced in Python."""
+    options = sessions.options(id, Asked())
+    check_specs(arguments.specs, operators, options.presets, "specs")
+    is_operator = operators.is_operator if operators is not None else None
+    native, probes = split_python(arguments.specs, is_operator, what)
+    return replace(options, breakpoints=traced_specs(native, is_operator), stop_on_entry=False), probes
 
 
-async def _runs_on(debuggee: Debuggee, seconds: float) -> bool:
-    """Let the program go on at every stop; whether it has ended within the time."""
+async def _runs_on(debuggee: Debuggee, seconds: float) -> tuple[bool, Stop | None]:
+    """Let the program go on at every stop; whether it has ended within the time, and its last stop by a signal."""
     deadline = asyncio.get_running_loop().time() + seconds
+    crash: Stop | None = None
     while await debuggee.wait(max(deadline - asyncio.get_running_loop().time(), 0.0)):
         if debuggee.over:
-            return True
+            return True, crash
+        stop = debuggee.session.stop
+        crash = stop if stop is not None and stop.reason is Reason.SIGNAL else crash
         with suppress(WrongState):  # it has ended meanwhile
             await debuggee.session.resume()
-    return False
+    return False, crash
 
 
 async def _ended(sessions: Sessions, debuggee: Debuggee, found: Trace) -> Summary:
@@ -172,7 +193,25 @@ async def _ended(sessions: Sessions, debuggee: Debuggee, found: Trace) -> Summar
 # -- the answer --------------------------------------------------------------------------------
 
 
-def _reply(debuggee: Debuggee, summary: Summary, arguments: TraceArguments, over: bool) -> Reply:
+def _how_ended(debuggee: Debuggee, arguments: TraceArguments, over: bool, crash: Stop | None) -> str:
+    exit = debuggee.session.exit
+    if not over:
+        return f"after {arguments.seconds:g} s: {debuggee.afterwards}"
+    if exit is None or exit.signal is None:
+        return "the program has ended" if exit is None else f"the program ended with status {exit.code}"
+    how = f"the program was ended by {signal_in_words(exit.signal)}"
+    if crash is None:
+        return how
+    frame = crash.frame
+    place = f" in {frame.function}" if frame is not None and frame.function else ""
+    place += f" ({frame.file}:{frame.line})" if frame is not None and frame.file else ""
+    what = f": {crash.description}" if crash.description else ""
+    return line(f"{how}{what}{place}; run instead of trace stops there, and diagnose says more", 600)
+
+
+def _reply(
+    debuggee: Debuggee, summary: Summary, arguments: TraceArguments, over: bool, crash: Stop | None
+) -> Reply:
     called = [row for row in summary.rows if row.hits or row.hits is None]
     idle = [row.function for row in summary.rows if row.hits == 0]
     rows, part = part_of(called, 0, arguments.limit)
@@ -182,8 +221,8 @@ def _reply(debuggee: Debuggee, summary: Summary, arguments: TraceArguments, over
         seconds=round(summary.seconds, 3),
         exit_code=exit.code if exit is not None else None,
         signal=exit.signal if exit is not None else None,
-        ended="the program has ended" if over else f"after {arguments.seconds:g} s: {debuggee.afterwards}",
-        functions=[_row(row) for row in rows],
+        ended=_how_ended(debuggee, arguments, over, crash),
+        functions=[_row(row, arguments.callers) for row in rows],
         not_called=[line(name) for name in idle[:_IDLE]],
         not_called_count=len(idle),
         missing=[line(spec) for spec in summary.missing],
@@ -198,14 +237,13 @@ def _reply(debuggee: Debuggee, summary: Summary, arguments: TraceArguments, over
             else None,
         ),
     )
-    text = trace_report.text(
-        replace(summary, rows=(*rows, *(row for row in summary.rows if row.hits == 0))), Style()
-    )
+    shown = replace(summary, rows=(*rows, *(row for row in summary.rows if row.hits == 0)))
+    text = for_tools(trace_report.text(shown, Style(), callers=arguments.callers))
     left = f"left out: {answer.left_out}\n" if answer.left_out else ""
     return Reply(answer, bounded_text(f"{text}{answer.ended}\n{answer.output}{left}"))
 
 
-def _row(row: Row) -> TracedRow:
+def _row(row: Row, most_callers: int) -> TracedRow:
     callers = row.lines()
     return TracedRow(
         function=line(row.function, 300),
@@ -213,7 +251,12 @@ def _row(row: Row) -> TracedRow:
         hits=row.hits,
         why=None if row.why is None else line(row.why, 300),
         recorded=row.records,
-        callers=[CallerRow(caller=line(one.text, 300), hits=hits) for one, hits, _ in callers[:_CALLERS]],
+        times=_times(row.times, has_longest=row.records is not None),
+        untimed=[line(why, 300) for why in row.untimed],
+        callers=[
+            _caller(one, hits, None if row.times is None else times)
+            for one, hits, times in callers[:most_callers]
+        ],
         caller_count=len(callers),
         numbers={
             line(name): NumbersRow(least=numbers.least, most=numbers.most, sum=numbers.total)
@@ -221,3 +264,23 @@ def _row(row: Row) -> TracedRow:
             if numbers.count
         },
     )
+
+
+def _caller(caller: Caller, hits: int, times: Times | None) -> CallerRow:
+    python = caller.line
+    return CallerRow(
+        caller=line(caller.text, 300),
+        hits=hits,
+        function=None if python is None else line(python.function, 300),
+        file=None if python is None else line(python.file, 500),
+        line=None if python is None else python.line,
+        native=None if caller.function is None else line(caller.function, 300),
+        times=_times(times),
+    )
+
+
+def _times(times: Times | None, has_longest: bool = True) -> TimesRow | None:
+    if times is None:
+        return None
+    longest = round(times.most, 9) if has_longest else None
+    return TimesRow(timed=times.count, sum=round(times.total, 9), longest=longest)

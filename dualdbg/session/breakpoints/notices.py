@@ -12,6 +12,7 @@ from ...shared.libraries import is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
+from .compiled_lines import CompiledLines
 from .log_failures import LogFailures
 from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader
@@ -43,16 +44,19 @@ class Notices:
         self._optional = optional
         self._ambiguous = AmbiguousNames(image)
         self._log_failures = LogFailures()
+        self._compiled = CompiledLines(loop, image, rows)
 
     def removed(self, id: int) -> None:
         """There is no such breakpoint any more."""
         self._ambiguous.forget(id)
+        self._compiled.removed(id)
 
     def at_new_one(self, id: int) -> None:
         """A breakpoint was set: what its name may have meant."""
         spec = self._rows[id].spec
         self.meanings(id, self._image.modules)
         self.troubles()
+        self._compiled.look()
         if spec.kind is BreakpointKind.RAISE:
             self._near_exceptions(id, spec.subject)
         if self._loop.state.stop is not None:  # the program has begun, so the name should be known
@@ -99,6 +103,13 @@ class Notices:
         more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
         return f"these libraries have no debug info: {', '.join(silent[:_MOST_NAMED])}{more}"
 
+    def arrived(self, modules: list[Module]) -> None:
+        """Libraries were loaded."""
+        for id in self._rows:
+            self.meanings(id, modules)
+        self.troubles()
+        self._compiled.look()
+
     def troubles(self) -> None:
         """Tell of files that were mapped, and cannot be read."""
         for module in self._image.take_troubles():
@@ -130,6 +141,7 @@ class Notices:
 
     def unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist, but not the optional."""
+        self._compiled.at_end()
         for row in self._rows.values():
             if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
                 continue

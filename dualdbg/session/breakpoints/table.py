@@ -338,9 +338,7 @@ class BreakpointTable:
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
         await self._settle_bound(dict.fromkeys(changed))
-        for id in self._rows:
-            self.notices.meanings(id, arrived)
-        self.notices.troubles()
+        self.notices.arrived(arrived)
 
     async def _settle_bound(self, ids: Iterable[int]) -> None:
         for id in ids:

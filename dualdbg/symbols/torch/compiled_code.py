@@ -248,6 +248,14 @@ def _text(source: Path) -> str:
     return _data(source).decode(errors="replace").strip()
 
 
+def text_of(source: str | None) -> str | None:
+    """A generated source, line by line as it is; None where it cannot be read."""
+    try:
+        return None if source is None else _data(Path(source)).decode(errors="replace")
+    except OSError:  # it was removed, belongs to somebody else, or is in a package
+        return None
+
+
 def _data(path: Path) -> bytes:
     """What is in a file, which others may write too. Raises OSError."""
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:

@@ -11,7 +11,7 @@ from typing import Any
 from ...model import ProgramLine
 from .compiled_code import Kernel, names_file
 
-_LINE = re.compile(r"(?P<file>.+):(?P<line>\d+)", re.DOTALL)
+_LINE = re.compile(r"(?P<file>.+):(?P<line>\d{1,9})", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,16 @@ def computes(kernel: Kernel, wanted: str) -> bool:
     return any(_is_of(line, wanted) for line in kernel.lines or ())
 
 
-def _is_of(line: ProgramLine, wanted: str) -> bool:
+def place_in(wanted: str) -> tuple[str, int | None]:
+    """The file of FILE:LINE, and the line; any other text, and None."""
     match = _LINE.fullmatch(wanted)
-    if match is not None:
-        return line.line == int(match["line"]) and names_file(match["file"], line.file)
+    return (match["file"], int(match["line"])) if match is not None else (wanted, None)
+
+
+def _is_of(line: ProgramLine, wanted: str) -> bool:
+    file, number = place_in(wanted)
+    if number is not None:
+        return line.line == number and names_file(file, line.file)
     name = wanted.rpartition(".")[2]
     return line.function == name or names_file(wanted, line.file)
 

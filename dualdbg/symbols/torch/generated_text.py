@@ -78,6 +78,18 @@ def definitions_in(source: str) -> dict[str, Definition]:
     return found
 
 
+def function_at(source: str, line: int) -> str | None:
+    """The kernel in whose definition a line of a graph's source is."""
+    rows = source.splitlines()
+    for match in _DEFINED.finditer(source):
+        first, opened = (source.count("\n", 0, at) + 1 for at in (match.start(), match.end()))
+        closed = (at for at in range(opened, len(rows) + 1) if rows[at - 1].rstrip() == "}")
+        last = opened if rows[opened - 1].rstrip().endswith("}") else next(closed, opened)
+        if first <= line <= last:
+            return match["name"]
+    return None
+
+
 def _type_of(parameter: str) -> str:
     """The type of a parameter of C++: what is before its name."""
     return re.sub(r"\s*\w+$", "", " ".join(parameter.split()))
