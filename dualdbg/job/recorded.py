@@ -14,9 +14,11 @@ from typing import IO, Any
 
 from ..errors import DualdbgError
 from ..snapshot.linux.memory import PAGE
+from ..snapshot.report.standing import Standing
 from .fields import checked, or_none
 from .packed import HEADING, unpack
 from .recorded_ranks import RecordedRank, recorded_rank
+from .recorded_standings import recorded_standings
 from .tree import Place
 
 LONGEST_LINE = 64 << 20  # bytes of one process, unpacked
@@ -58,11 +60,14 @@ class RecordedProcess:
 
 @dataclass(frozen=True)
 class Remark:
-    """What a file says besides stacks: a process that was not read, or something that was seen."""
+    """What a file says besides stacks: a process that was not read, or something that was seen, with the threads that
+    wait, as they stood at that ``time``, in seconds since 1970."""
 
     is_failure: bool
     text: str
     kind: str = ""
+    waiting: tuple[Standing, ...] = ()
+    time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def recorded(
                     yield Remark(True, f"process {pid}: {checked(str, found.get('message'), 'message')}")
                 elif event == "finding":
                     text, kind = (checked(str, found.get(each), each) for each in ("text", "kind"))
-                    yield Remark(False, text, kind)
+                    yield Remark(False, text, kind, *recorded_standings(found))
     except (OSError, EOFError, zlib.error) as error:
         raise BadRecord(f"{name} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:

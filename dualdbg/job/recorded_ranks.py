@@ -8,6 +8,7 @@ from typing import Any
 from ..snapshot.facts import Collective, Distributed, ProcessGroup
 from ..snapshot.report.collectives import Member
 from . import fields
+from .recorded_standings import recorded_standing
 
 _MOST = 1000  # groups, and operations
 _MOST_RANKS = 1 << 20  # those that are missing are counted out
@@ -57,6 +58,9 @@ def _member(pid: int, row: dict[str, Any]) -> Member:
         blocked=fields.checked(bool, row.get("blocked"), "blocked"),
         stack=fields.short(row, "stack"),
         cpu=fields.seconds(row, "cpu"),
+        standing=None
+        if (where := fields.or_none(dict, row, "standing")) is None
+        else recorded_standing(where),
     )
 
 

@@ -120,7 +120,7 @@ def capture(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True),
+        threads=read_threads(pid, deep=True, sleeps=wanted.locks),
         registers={},
         interpreter=find_interpreter(image.modules),
         label=f"rank {rank}" if rank is not None else None,

@@ -48,6 +48,7 @@ class ThreadReport:
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
+    ``sleeps``: how often it has gone to sleep until then.
     """
 
     thread: Thread
@@ -60,6 +61,7 @@ class ThreadReport:
     locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     cpu: float | None = None
     ready: float | None = None
+    sleeps: int | None = None
 
 
 @dataclass(frozen=True)
