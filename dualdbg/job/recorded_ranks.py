@@ -68,8 +68,14 @@ def _group(row: dict[str, Any]) -> ProcessGroup:
     rank, size = (fields.number(row, name) for name in ("rank", "size"))
     if rank is None or size is None:
         raise ValueError("a group has no rank or no size")
+    last = fields.or_none(dict, row, "last")
     return ProcessGroup(
-        fields.short(row, "name"), rank, size, _text(row, "backend"), fields.number(row, "sequence")
+        fields.short(row, "name"),
+        rank,
+        size,
+        _text(row, "backend"),
+        fields.number(row, "sequence"),
+        None if last is None else _collective(last),
     )
 
 
@@ -87,6 +93,7 @@ def _collective(row: dict[str, Any]) -> Collective:
         bytes=fields.number(row, "bytes"),
         peer=fields.number(row, "peer"),
         thread=fields.number(row, "thread"),
+        age=fields.seconds(row, "age"),
     )
 
 

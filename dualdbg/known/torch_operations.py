@@ -22,6 +22,17 @@ OPERATIONS = {
     "RECVANYSOURCE": "recv",
     "BARRIER": "barrier",
 }
+# What the Flight Recorder calls operations otherwise.
+RECORDED = {
+    "_all_gather_base": "all_gather_into_tensor",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "all_reduce_barrier": "barrier",
+}
+# The libraries with a Flight Recorder, and the variable there that points to it.
+FLIGHT_RECORDERS = (
+    ("libtorch_cpu.so", "_ZZN4c10d14FlightRecorderIN3c105EventEE3getEvE8instance"),
+    ("libtorch_cuda.so", "_ZZN4c10d14FlightRecorderIN2at4cuda9CUDAEventEE3getEvE8instance"),
+)
 # Functions of distributed_c10d.py and rendezvous.py whose frame means that the thread is in this operation.
 FRAMES = {
     **{name: name for name in OPERATIONS.values()},

@@ -69,6 +69,7 @@ class ProcessGroup:
     """A process group of torch.distributed: this process's ``rank`` in it, of ``size``.
 
     ``sequence``: how many operations the backend has begun; ``backend`` and ``sequence`` are None where unknown.
+    ``last``: the newest collective of the Flight Recorder, done or not.
     """
 
     name: str
@@ -76,6 +77,7 @@ class ProcessGroup:
     size: int
     backend: str | None = None
     sequence: int | None = None
+    last: Collective | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class Collective:
 
     ``state``: ``called`` (a Python frame is in it), ``running`` or ``queued`` (the backend has it). ``sizes`` and
     ``dtype`` are of its first tensor, ``bytes`` of all. ``peer``: the other rank of the world, of a send or recv.
-    ``thread``: the OS thread id of the Python frame.
+    ``thread``: the OS thread id of the Python frame. ``age``: so many seconds ago it began, by the Flight Recorder.
     """
 
     operation: str
@@ -96,6 +98,7 @@ class Collective:
     bytes: int | None = None
     peer: int | None = None
     thread: int | None = None
+    age: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ def test_a_rank_that_evaluates_is_a_straggler(tmp_path: Path) -> None:
         assert "evaluate (torch_job.py:" in text
         line = line_of(".backward()", "def never_comes")
         assert f"of group 0 (float32 [264]), called in never_comes (torch_job.py:{line})" in text
+        ago = r"called it \d+ s ago; its own last one there was all_reduce number 11, \d+ s ago"
+        assert re.search(ago, text), text
         expect_the_same_of_two_machines(ready["ranks"], tmp_path)
 
 

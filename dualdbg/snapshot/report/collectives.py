@@ -158,8 +158,8 @@ def _motion(before: Member, now: Member, seconds: float) -> str | None:
 def _stands_still(before: Member, now: Member, seconds: float) -> bool:
     """Whether a rank is in the same operations as before, and has begun no other one. Where no number tells the one
     from the next, a thread that was woken has gone on."""
-    known = before.standing is not None and now.standing is not None and not _is_numbered(now)
-    if known and was_woken(before.standing, now.standing, seconds):
+    was, one = before.standing, now.standing
+    if was is not None and one is not None and not _is_numbered(now) and was_woken(was, one, seconds):
         return False
     there = [(c.operation, c.group, c.sequence, c.peer) for c in before.distributed.collectives]
     here = [(c.operation, c.group, c.sequence, c.peer) for c in now.distributed.collectives]
@@ -378,8 +378,30 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     ]
     lines += [f"it is still in {described(call)}" for call in member.distributed.collectives[:1]]
     lines += [_callers_line(wait) for wait in waits]
+    lines += _since(member, waits)
     pids = (member.pid, *(one.pid for wait in waits for one in wait.callers))
     return Verdict("absent", _ranks([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
+
+
+def _since(member: Member, waits: Sequence[_Waiting]) -> Iterator[str]:
+    """For how long others wait, and what the rank they wait for did last in their group, as far as it was recorded."""
+    for wait in waits:
+        ages = [
+            call.age
+            for caller in wait.callers
+            for call in caller.distributed.collectives
+            if call.age is not None and (call.group, call.sequence) == (wait.call.group, wait.call.sequence)
+        ]
+        group = member.group(wait.call.group)
+        if not ages or wait.call.sequence is None:
+            continue
+        text = f"the first of them called it {max(ages):.0f} s ago"
+        if group is not None and group.last is not None and group.last.age is not None:
+            last = group.last
+            text += (
+                f"; its own last one there was {last.operation} number {last.sequence}, {last.age:.0f} s ago"
+            )
+        yield text
 
 
 def _callers_line(wait: _Waiting) -> str:
