@@ -94,6 +94,7 @@ def _collective(row: dict[str, Any]) -> Collective:
         peer=fields.number(row, "peer"),
         thread=fields.number(row, "thread"),
         age=fields.seconds(row, "age"),
+        within=_text(row, "within"),
     )
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from ...errors import TargetError
-from ...known.torch_operations import FRAMES, OPERATIONS, PEERS, TENSORS
+from ...known.torch_operations import FRAMES, IN_PLACE_OF, OPERATIONS, PEERS, TENSORS
 from ...model import PythonFrame
 from ..facts import Collective, Distributed, ProcessGroup
 from .fields import Fields
@@ -316,7 +316,8 @@ def _merged(calls: list[Collective], groups: Any) -> Iterator[Collective]:
     for group in groups:
         works = sorted(group.works, key=lambda work: work.sequence or 0)
         for work in works:
-            waits = next((c for c in left if c.group == work.group and c.operation == work.operation), None)
+            same = (c for c in left if c.group == work.group)
+            waits = next((c for c in same if work.operation in _done_by(c.operation)), None)
             if waits is not None and work is works[-1]:
                 left.remove(waits)
                 work = replace(
@@ -325,6 +326,11 @@ def _merged(calls: list[Collective], groups: Any) -> Iterator[Collective]:
                     sizes=work.sizes or waits.sizes,
                     dtype=work.dtype or waits.dtype,
                     bytes=work.bytes if work.bytes is not None else waits.bytes,
+                    within=waits.operation if waits.operation != work.operation else None,
                 )
             yield work
     yield from left
+
+
+def _done_by(operation: str) -> tuple[str, ...]:
+    return operation, IN_PLACE_OF.get(operation, operation)

@@ -370,7 +370,7 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     first = waits[0]
     what = "the matching " + ("recv" if first.call.operation == "send" else "send")
     if first.call.operation not in POINT_TO_POINT:
-        what = first.call.operation
+        what = first.call.within or first.call.operation
     who = _names(first.callers)
     verb = "wait" if len(first.callers) > 1 else "waits"
     lines = [
@@ -434,6 +434,8 @@ def described(call: Collective) -> str:
         text += f" of group {call.group}"
     if call.dtype is not None and call.sizes is not None:
         text += f" ({call.dtype} {list(call.sizes)})"
+    if call.within is not None:
+        text += f" for {call.within}"
     return text
 
 
