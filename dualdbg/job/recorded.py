@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -88,6 +88,7 @@ def recorded(
     """
     name, most = source.name, MOST_SENT if source.is_sent else MOST_BYTES
     number = size = processes = 0
+    shared: list[RecordedStack] = []
     try:
         with _opened(source) as file:
             while line := file.readline(LONGEST_LINE + 1):
@@ -99,7 +100,10 @@ def recorded(
                 event = found.get("event")
                 if event == "process":
                     processes += 1
-                    yield _process(found, known, all_threads)
+                    yield _process(found, known, shared, all_threads)
+                elif event == "stacks":
+                    stacks = checked(list, found.get("stacks"), "stacks")
+                    shared = [_stack(checked(list, frames, "a stack"), known) for frames in stacks]
                 elif event == "rank":
                     yield recorded_rank(found)
                 elif event == "error":
@@ -134,10 +138,12 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
             yield raw
 
 
-def _process(found: dict[str, Any], known: Known, all_threads: bool) -> RecordedProcess:
+def _process(
+    found: dict[str, Any], known: Known, shared: Sequence[RecordedStack], all_threads: bool
+) -> RecordedProcess:
     threads = checked(list, found.get("threads"), "threads")
     stacks = tuple(
-        _stack(checked(dict, thread, "a thread"), known)
+        _stack_of(checked(dict, thread, "a thread"), known, shared)
         for thread in (threads if all_threads else threads[:1])
     )
     pid, parent = (checked(int, found.get(name), name) for name in ("pid", "parent"))
@@ -155,8 +161,17 @@ def _rank(label: object) -> int | None:
     return int(digits) if int(digits) < _MOST_RANKS else None
 
 
-def _stack(thread: dict[str, Any], known: Known) -> RecordedStack:
-    frames = checked(list, thread.get("frames"), "frames")
+def _stack_of(thread: dict[str, Any], known: Known, shared: Sequence[RecordedStack]) -> RecordedStack:
+    number = or_none(int, thread, "stack")
+    if number is None:
+        return _stack(checked(list, thread.get("frames"), "frames"), known)
+    if not 0 <= number < len(shared):
+        raise ValueError("a thread has a stack that is not there")
+    found: RecordedStack = shared[number]
+    return found
+
+
+def _stack(frames: list[Any], known: Known) -> RecordedStack:
     if len(frames) > MOST_FRAMES:
         raise ValueError(f"a thread of more than {MOST_FRAMES} frames")
     shown = [frame for frame in reversed(frames) if checked(dict, frame, "a frame").get("number") is not None]
