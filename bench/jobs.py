@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from dualdbg.job.merged import merged
+from dualdbg.job.packed import pack
+
 RANKS = [int(one) for one in os.environ.get("BENCH_RANKS", "10,100,1000,10000").split(",")]
 THREADS = 30
 NODE = 8  # ranks in one file
@@ -60,29 +63,51 @@ def ranks_of(first: int, count: int) -> Iterator[str]:
         yield json.dumps(row) + "\n"
 
 
+def written(folder: Path, count: int, how: str) -> int:
+    """Writes the files of so many ranks; how many bytes they have unpacked."""
+    size = 0
+    for first in range(0, count, NODE):
+        lines = list(ranks_of(first, min(NODE, count - first)))
+        if how == "as nodes send it":
+            lines = [json.dumps(each) + "\n" for each in merged(map(json.loads, lines))]
+        text = "".join(lines)
+        size += len(text)
+        path = folder / f"{first:06}"
+        path.write_bytes(
+            gzip.compress(text.encode(), 1) if how == "stacks --json" else pack(text, "0").encode()
+        )
+    return size
+
+
 PEAK = "import resource, sys; from dualdbg.cli.main import main; main(sys.argv[1:]); " + (
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    "used = resource.getrusage(resource.RUSAGE_SELF); "
+    "print(used.ru_maxrss, used.ru_utime + used.ru_stime, file=sys.stderr)"
 )
 
 
 def main() -> None:
     for count in RANKS:
-        with tempfile.TemporaryDirectory() as folder:
-            size = 0
-            for first in range(0, count, NODE):
-                text = "".join(ranks_of(first, min(NODE, count - first))).encode()
-                size += len(text)
-                (Path(folder) / f"{first:06}.gz").write_bytes(gzip.compress(text, 1))
-            files = [str(path) for path in sorted(Path(folder).iterdir())]
-            for words in ([], ["--all-threads"]):
-                began = time.perf_counter()
-                command = [sys.executable, "-c", PEAK, "job", "merge", *words, *files]
-                done = subprocess.run(command, capture_output=True, text=True, check=True)
-                seconds, peak = time.perf_counter() - began, int(done.stderr.split()[-1]) / 1024
-                what = "all threads" if words else "main threads"
-                print(
-                    f"{count:6} ranks, {size / 1e6:7.1f} MB unpacked, {what:12} {seconds:7.2f} s {peak:7.0f} MB peak"
-                )
+        for how in ("stacks --json", "as nodes send it"):
+            with tempfile.TemporaryDirectory() as folder:
+                size = written(Path(folder), count, how)
+                files = sorted(Path(folder).iterdir())
+                packed = sum(path.stat().st_size for path in files)
+                print(f"{count:6} ranks, {how}: {size / 1e6:.1f} MB, packed {packed / 1e6:.1f} MB")
+                for words in ([], ["--all-threads"]):
+                    merge(files, words)
+
+
+def merge(files: list[Path], words: list[str]) -> None:
+    began = time.perf_counter()
+    command = [sys.executable, "-c", PEAK, "job", "merge", *words, *map(str, files)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds = time.perf_counter() - began
+    peak, cpu = done.stderr.split()[-2:]
+    what = "all threads" if words else "main threads"
+    print(
+        f"    {what:12} {seconds:6.2f} s, of the processor {float(cpu):5.2f} s; {int(peak) / 1024:4.0f} MB at most",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

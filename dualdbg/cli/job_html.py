@@ -19,7 +19,7 @@ def job_html(report: JobReport) -> str:
         parts.append("<h2>What is seen</h2>")
         parts += [f"<p>{one(told)}</p>"] if told is not None else []
         parts += [f"<pre>{several(verdict.text)}</pre>" for verdict in report.judgement.verdicts]
-        parts += [f"<pre>{several(f'{name}: {text}')}</pre>" for name, text in report.job.findings]
+        parts += [f"<pre>{several(f'{each.source}: {each.text}')}</pre>" for each in report.job.findings]
     if report.missing or report.job.failures:
         parts.append("<h2>What could not be read</h2>")
         for row in report.missing:

@@ -53,7 +53,7 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
             }
             for verdict in judgement.verdicts
         ),
-        *({"event": "finding", "source": source, "text": text} for source, text in job.findings),
+        *({"event": "finding", "source": each.source, "text": each.text} for each in job.findings),
         *(
             {
                 "event": "places",

@@ -104,8 +104,8 @@ def _seen(report: JobReport, style: Style) -> list[str]:
     for verdict in report.judgement.verdicts[:SHOWN]:
         lines += _finding(verdict.text)
     lines += _more(len(report.judgement.verdicts), "verdicts")
-    for name, text in report.job.findings[:SHOWN]:
-        lines += _finding(f"{name}: {text}")
+    for each in report.job.findings[:SHOWN]:
+        lines += _finding(f"{each.source}: {each.text}")
     return lines + _more(len(report.job.findings), "findings")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,6 +13,7 @@ from ..snapshot.report.collectives import Member
 from ..snapshot.report.diagnose import Finding
 from ..snapshot.report.jobs import member_of, rank_processes
 from ..snapshot.report.movement import Movement
+from ..snapshot.report.standing import digest
 from ..snapshot.report.waits import Earlier
 from ..snapshot.report.wording import activity
 from .json_lines import frame_to_json, task_to_json
@@ -114,22 +115,25 @@ def _member_to_json(member: Member) -> dict[str, Any]:
         "place": member.place,
         "activity": member.activity,
         "blocked": member.blocked,
-        # Equal where the stack is; repr, because the hash of a text is another one in each process.
-        "stack": hashlib.sha256(repr(member.stack).encode(errors="surrogatepass")).hexdigest()[:16],
+        "stack": digest(member.stack),
         "cpu": member.cpu,
+        "standing": None if member.standing is None else asdict(member.standing),
         "groups": [asdict(group) for group in member.distributed.groups],
         "collectives": [asdict(call) for call in member.distributed.collectives],
     }
 
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
-    """The JSON object of one finding: its kind, its text, and the threads that it is about."""
+    """The JSON object of one finding: its kind, its text, the threads that it is about, and those of them that wait,
+    as they stood; what tells, after a second look, whether they have moved. ``time``: seconds since 1970."""
     return {
         "event": "finding",
         "kind": finding.kind,
         "text": finding.text,
         "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
         "tasks": [{"pid": pid, "id": f"{address:#x}"} for pid, address in finding.tasks],
+        "waiting": [asdict(each) for each in finding.waiting],
+        "time": round(time.time(), 3),
     }
 
 

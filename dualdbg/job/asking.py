@@ -90,8 +90,9 @@ def ask(question: Question, how: Asking, interval: float, all_threads: bool, fol
     # What a node has sent at the first look is shown where the second one failed.
     shown = [first[answer.node] if answer.trouble else answer for answer in last]
     job = _job_of(shown, all_threads)
-    seen = {_about(finding) for finding in before.findings}
-    job.findings = [finding for finding in job.findings if _about(finding) in seen]
+    job.findings = [
+        now for now in job.findings if any(was.is_still_so(now, interval) for was in before.findings)
+    ]
     failed = {answer.node for answer in last if answer.trouble}
     judgement = judge(job, before, interval, failed, _unheard(last))
     return Asked(tuple(last), job, judgement, True)
@@ -130,12 +131,6 @@ def _judged(answer: Answer) -> Answer:
 def _job_of(answers: Iterable[Answer], all_threads: bool) -> Job:
     sent = [(answer.node, answer.sent) for answer in answers if answer.trouble is None]
     return gather([Source(node, path, True) for node, path in sent if path is not None], all_threads)
-
-
-def _about(finding: tuple[str, str]) -> tuple[str, str]:
-    """The node, and who waits for what: the lines below say where others are, and these may move."""
-    source, text = finding
-    return source, text.partition("\n")[0]
 
 
 def _unheard(answers: Iterable[Answer]) -> int:

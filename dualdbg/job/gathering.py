@@ -7,12 +7,30 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..snapshot.report.jobs import OfRank, those_that_are_ranks
+from ..snapshot.report.standing import Standing, all_stand_still
 from .recorded import BadRecord, Known, RecordedProcess, RecordedStack, Remark, Source, recorded
 from .recorded_ranks import RecordedRank
 from .tree import Node
 
 _OF_JOBS = "collective"  # the kind of finding
 _MOST_REMARKS = 1000  # of one kind: what is said of ten thousand ranks nobody reads
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was seen where a file was made, ``source``, at that ``time``, and the threads that waited, as they stood."""
+
+    source: str
+    text: str
+    waiting: tuple[Standing, ...] = ()
+    time: float = 0.0
+
+    def is_still_so(self, now: Seen, least: float) -> bool:
+        """Whether the same was seen ``now``, at least so many seconds later, and none of those who wait has moved. Who
+        waits for what is the same: the lines below say where others are, and these may move."""
+        if (self.source, self.text.partition("\n")[0]) != (now.source, now.text.partition("\n")[0]):
+            return False
+        return all_stand_still(self.waiting, now.waiting, max(least, now.time - self.time))
 
 
 @dataclass
@@ -22,8 +40,8 @@ class Job:
     ``files`` were named, ``unread`` are those of them of which nothing could be read.
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
-    are files and processes that could not be read, ``findings`` what was seen where a file was made; each with the
-    file's name. ``members`` say what the ranks do in torch.distributed, by the file's name.
+    are files and processes that could not be read, each with the file's name. ``members`` say what the ranks do in
+    torch.distributed, by the file's name.
     """
 
     root: Node = field(default_factory=Node)
@@ -33,7 +51,7 @@ class Job:
     others: int = 0
     twice: set[int] = field(default_factory=set)
     failures: list[str] = field(default_factory=list)
-    findings: list[tuple[str, str]] = field(default_factory=list)
+    findings: list[Seen] = field(default_factory=list)
     members: list[tuple[str, RecordedRank]] = field(default_factory=list)
 
     @property
@@ -116,4 +134,4 @@ def _note(job: Job, name: str, remark: Remark) -> None:
     if remark.is_failure and len(job.failures) < _MOST_REMARKS:
         job.failures.append(f"{name}: {remark.text}")
     elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
-        job.findings.append((name, remark.text))
+        job.findings.append(Seen(name, remark.text, remark.waiting, remark.time))

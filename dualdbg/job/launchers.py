@@ -31,10 +31,20 @@ _CONNECT = patient(10.0)  # seconds for a connection
 # exec keeps the program's status; where there is no such program, every shell says 127.
 _SHELL = ("sh", "-c", 'exec "$0" "$@"')
 
-# Options of kubectl that only one of its commands has (`kubectl get --help`, `kubectl exec --help`), and whether they
-# have a value.
+# Options of kubectl that only some of its commands have (`kubectl get --help` and so on), and whether a value follows.
 _ONLY_EXEC = {"-c": True, "--container": True}
 _ONLY_GET = {"-A": False, "--all-namespaces": False, "--field-selector": True}
+# `kubectl debug` puts a container of its own into the pod: --image says which, --target whose processes it sees.
+_ONLY_DEBUG = {
+    "--image": True,
+    "--image-pull-policy": True,
+    "--target": True,
+    "--profile": True,
+    "--custom": True,
+    "--env": True,
+}
+_WITH_IMAGE = "--image"
+_PROFILE = "--profile=general"  # it may trace: SYS_PTRACE
 
 
 @dataclass(frozen=True)
@@ -167,14 +177,15 @@ def having(words: Sequence[str]) -> tuple[str, ...]:
 
 def _kubernetes(address: str) -> Nodes:
     selector, *options = words_in(address, "--via k8s:", "--via 'k8s:app=train -n ml'")
-    of_get, of_exec = (_without(options, others) for others in (_ONLY_EXEC, _ONLY_GET))
+    of_get = _without(options, _ONLY_EXEC | _ONLY_DEBUG)
+    run = _in_pods(options)
     text = ask(
         ["kubectl", "get", "pods", "-o", "json", *of_get, "-l", selector], f"kubectl get pods -l {selector}"
     )
     prefixes, left_out = {}, {}
     for name, space, phase in pods(text):
         if phase == "Running":
-            prefixes[name] = ("kubectl", "exec", *of_exec, "-n", space, name, "--")
+            prefixes[name] = (*run, "-n", space, name, "--")
         else:
             left_out[name] = f"its phase is {phase}"
     if not prefixes and not left_out:
@@ -182,6 +193,29 @@ def _kubernetes(address: str) -> Nodes:
             f"no pod has {selector}", f"kubectl get pods --show-labels {shlex.join(of_get)}".strip()
         )
     return Nodes(prefixes, left_out)
+
+
+def _in_pods(options: Sequence[str]) -> list[str]:
+    """The words that run a command in a pod: where an image is named in a container of its own, which is put into it,
+    with the processes of the one that is targeted. Raises UsageError."""
+    names = {word.partition("=")[0] for word in options}
+    if _WITH_IMAGE not in names:
+        typed = sorted(names & _ONLY_DEBUG.keys())
+        if typed:
+            raise UsageError(
+                f"--via k8s: {typed[0]} is for kubectl debug, which needs an image with dualdbg in it",
+                "--via 'k8s:app=train --image=IMAGE --target=CONTAINER'",
+            )
+        return ["kubectl", "exec", *_without(options, _ONLY_GET)]
+    if "--target" not in names:
+        raise UsageError(
+            "--via k8s: --image puts a container into each pod, which sees the processes of another one: --target is "
+            "missing",
+            "--via 'k8s:app=train --image=IMAGE --target=CONTAINER'",
+        )
+    profile = () if names & {"--profile", "--custom"} else (_PROFILE,)
+    of_debug = _without(options, _ONLY_GET | _ONLY_EXEC)
+    return ["kubectl", "debug", "--quiet", "--attach", *profile, *of_debug]
 
 
 def _without(options: Sequence[str], others: Mapping[str, bool]) -> list[str]:

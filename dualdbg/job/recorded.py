@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -14,9 +14,11 @@ from typing import IO, Any
 
 from ..errors import DualdbgError
 from ..snapshot.linux.memory import PAGE
+from ..snapshot.report.standing import Standing
 from .fields import checked, or_none
 from .packed import HEADING, unpack
 from .recorded_ranks import RecordedRank, recorded_rank
+from .recorded_standings import recorded_standings
 from .tree import Place
 
 LONGEST_LINE = 64 << 20  # bytes of one process, unpacked
@@ -58,11 +60,14 @@ class RecordedProcess:
 
 @dataclass(frozen=True)
 class Remark:
-    """What a file says besides stacks: a process that was not read, or something that was seen."""
+    """What a file says besides stacks: a process that was not read, or something that was seen, with the threads that
+    wait, as they stood at that ``time``, in seconds since 1970."""
 
     is_failure: bool
     text: str
     kind: str = ""
+    waiting: tuple[Standing, ...] = ()
+    time: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,7 @@ def recorded(
     """
     name, most = source.name, MOST_SENT if source.is_sent else MOST_BYTES
     number = size = processes = 0
+    shared: list[RecordedStack] = []
     try:
         with _opened(source) as file:
             while line := file.readline(LONGEST_LINE + 1):
@@ -94,7 +100,10 @@ def recorded(
                 event = found.get("event")
                 if event == "process":
                     processes += 1
-                    yield _process(found, known, all_threads)
+                    yield _process(found, known, shared, all_threads)
+                elif event == "stacks":
+                    stacks = checked(list, found.get("stacks"), "stacks")
+                    shared = [_stack(checked(list, frames, "a stack"), known) for frames in stacks]
                 elif event == "rank":
                     yield recorded_rank(found)
                 elif event == "error":
@@ -102,7 +111,7 @@ def recorded(
                     yield Remark(True, f"process {pid}: {checked(str, found.get('message'), 'message')}")
                 elif event == "finding":
                     text, kind = (checked(str, found.get(each), each) for each in ("text", "kind"))
-                    yield Remark(False, text, kind)
+                    yield Remark(False, text, kind, *recorded_standings(found))
     except (OSError, EOFError, zlib.error) as error:
         raise BadRecord(f"{name} cannot be read: {error}") from error
     except (ValueError, RecursionError) as error:
@@ -129,10 +138,12 @@ def _opened(source: Source) -> Iterator[IO[bytes]]:
             yield raw
 
 
-def _process(found: dict[str, Any], known: Known, all_threads: bool) -> RecordedProcess:
+def _process(
+    found: dict[str, Any], known: Known, shared: Sequence[RecordedStack], all_threads: bool
+) -> RecordedProcess:
     threads = checked(list, found.get("threads"), "threads")
     stacks = tuple(
-        _stack(checked(dict, thread, "a thread"), known)
+        _stack_of(checked(dict, thread, "a thread"), known, shared)
         for thread in (threads if all_threads else threads[:1])
     )
     pid, parent = (checked(int, found.get(name), name) for name in ("pid", "parent"))
@@ -150,8 +161,17 @@ def _rank(label: object) -> int | None:
     return int(digits) if int(digits) < _MOST_RANKS else None
 
 
-def _stack(thread: dict[str, Any], known: Known) -> RecordedStack:
-    frames = checked(list, thread.get("frames"), "frames")
+def _stack_of(thread: dict[str, Any], known: Known, shared: Sequence[RecordedStack]) -> RecordedStack:
+    number = or_none(int, thread, "stack")
+    if number is None:
+        return _stack(checked(list, thread.get("frames"), "frames"), known)
+    if not 0 <= number < len(shared):
+        raise ValueError("a thread has a stack that is not there")
+    found: RecordedStack = shared[number]
+    return found
+
+
+def _stack(frames: list[Any], known: Known) -> RecordedStack:
     if len(frames) > MOST_FRAMES:
         raise ValueError(f"a thread of more than {MOST_FRAMES} frames")
     shown = [frame for frame in reversed(frames) if checked(dict, frame, "a frame").get("number") is not None]

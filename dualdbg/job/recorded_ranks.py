@@ -8,6 +8,7 @@ from typing import Any
 from ..snapshot.facts import Collective, Distributed, ProcessGroup
 from ..snapshot.report.collectives import Member
 from . import fields
+from .recorded_standings import recorded_standing
 
 _MOST = 1000  # groups, and operations
 _MOST_RANKS = 1 << 20  # those that are missing are counted out
@@ -57,6 +58,9 @@ def _member(pid: int, row: dict[str, Any]) -> Member:
         blocked=fields.checked(bool, row.get("blocked"), "blocked"),
         stack=fields.short(row, "stack"),
         cpu=fields.seconds(row, "cpu"),
+        standing=None
+        if (where := fields.or_none(dict, row, "standing")) is None
+        else recorded_standing(where),
     )
 
 
@@ -64,8 +68,14 @@ def _group(row: dict[str, Any]) -> ProcessGroup:
     rank, size = (fields.number(row, name) for name in ("rank", "size"))
     if rank is None or size is None:
         raise ValueError("a group has no rank or no size")
+    last = fields.or_none(dict, row, "last")
     return ProcessGroup(
-        fields.short(row, "name"), rank, size, _text(row, "backend"), fields.number(row, "sequence")
+        fields.short(row, "name"),
+        rank,
+        size,
+        _text(row, "backend"),
+        fields.number(row, "sequence"),
+        None if last is None else _collective(last),
     )
 
 
@@ -83,6 +93,8 @@ def _collective(row: dict[str, Any]) -> Collective:
         bytes=fields.number(row, "bytes"),
         peer=fields.number(row, "peer"),
         thread=fields.number(row, "thread"),
+        age=fields.seconds(row, "age"),
+        within=_text(row, "within"),
     )
 
 

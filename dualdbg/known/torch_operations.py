@@ -22,9 +22,28 @@ OPERATIONS = {
     "RECVANYSOURCE": "recv",
     "BARRIER": "barrier",
 }
+# What gloo does in place of an operation that it does not have.
+IN_PLACE_OF = {
+    "all_gather_into_tensor": "all_gather",
+    "reduce_scatter": "all_reduce",
+    "reduce_scatter_tensor": "all_reduce",
+}
+# What the Flight Recorder calls operations otherwise.
+RECORDED = {
+    "_all_gather_base": "all_gather_into_tensor",
+    "_reduce_scatter_base": "reduce_scatter_tensor",
+    "all_reduce_barrier": "barrier",
+}
+# The libraries with a Flight Recorder, and the variable there that points to it.
+FLIGHT_RECORDERS = (
+    ("libtorch_cpu.so", "_ZZN4c10d14FlightRecorderIN3c105EventEE3getEvE8instance"),
+    ("libtorch_cuda.so", "_ZZN4c10d14FlightRecorderIN2at4cuda9CUDAEventEE3getEvE8instance"),
+)
 # Functions of distributed_c10d.py and rendezvous.py whose frame means that the thread is in this operation.
 FRAMES = {
     **{name: name for name in OPERATIONS.values()},
+    "all_gather_single": "all_gather_into_tensor",
+    "reduce_scatter_single": "reduce_scatter_tensor",
     "monitored_barrier": "monitored_barrier",
     "init_process_group": "init_process_group",
     "new_group": "new_group",

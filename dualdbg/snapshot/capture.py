@@ -12,6 +12,7 @@ from ..symbols.address_space import AddressSpace, Module, root_of
 from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
 from ..symbols.objfile import Objfile
 from ..target.permission import refusal
+from .cpython.flight_recorder import recorders
 from .cpython.locks import MUTEX_OWNER, LockReader
 from .cpython.object_text import ObjectText, Variables
 from .cpython.reader import (
@@ -63,7 +64,7 @@ class Captured:
 
     ``states``, ``names``, ``awaited``, ``held`` and ``descriptors`` (what is open there) are by OS thread id;
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
-    them.
+    them. ``recorders``: where c10d's Flight Recorders are.
     """
 
     facts: ProcessFacts
@@ -84,6 +85,7 @@ class Captured:
     descriptors: dict[int, str | None] = field(default_factory=dict)
     tasks: Tasks | None = None
     distributed: Distributed | None = None
+    recorders: list[int] = field(default_factory=list)
     label: str | None = None
     world_size: int | None = None
     is_core: bool = False
@@ -120,7 +122,7 @@ def capture(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True),
+        threads=read_threads(pid, deep=True, sleeps=wanted.locks),
         registers={},
         interpreter=find_interpreter(image.modules),
         label=f"rank {rank}" if rank is not None else None,
@@ -138,6 +140,8 @@ def capture(
             )
         except TargetError as error:
             result.texts_trouble = error.message
+    if wanted.distributed:
+        result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held)
         _read_all(result, memory, wanted)
@@ -204,7 +208,9 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
     if wanted.tasks and result.python is not None:
         result.tasks = read_tasks(reader, result.texts, result.python, result.states, result.modules)
     if wanted.distributed and result.python is not None:
-        result.distributed = read_distributed(reader, result.texts, result.python, result.states)
+        result.distributed = read_distributed(
+            reader, result.texts, result.python, result.states, result.recorders
+        )
 
 
 def name_calls(result: Captured) -> None:

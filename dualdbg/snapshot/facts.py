@@ -48,6 +48,7 @@ class ThreadReport:
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
+    ``sleeps``: how often it has gone to sleep until then.
     """
 
     thread: Thread
@@ -60,6 +61,7 @@ class ThreadReport:
     locals: dict[int, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     cpu: float | None = None
     ready: float | None = None
+    sleeps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class ProcessGroup:
     """A process group of torch.distributed: this process's ``rank`` in it, of ``size``.
 
     ``sequence``: how many operations the backend has begun; ``backend`` and ``sequence`` are None where unknown.
+    ``last``: the newest collective of the Flight Recorder, done or not.
     """
 
     name: str
@@ -74,6 +77,7 @@ class ProcessGroup:
     size: int
     backend: str | None = None
     sequence: int | None = None
+    last: Collective | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,8 @@ class Collective:
 
     ``state``: ``called`` (a Python frame is in it), ``running`` or ``queued`` (the backend has it). ``sizes`` and
     ``dtype`` are of its first tensor, ``bytes`` of all. ``peer``: the other rank of the world, of a send or recv.
-    ``thread``: the OS thread id of the Python frame.
+    ``thread``: the OS thread id of the Python frame. ``age``: so many seconds ago it began, by the Flight Recorder.
+    ``within``: what the program has called, where the backend does it by this one.
     """
 
     operation: str
@@ -94,6 +99,8 @@ class Collective:
     bytes: int | None = None
     peer: int | None = None
     thread: int | None = None
+    age: float | None = field(default=None, compare=False)
+    within: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

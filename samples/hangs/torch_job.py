@@ -73,6 +73,60 @@ def no_matching_send(rank):
     dist.recv(torch.ones(3), src=(rank + 1) % RANKS)
 
 
+def sharded():
+    """A model whose parameters are spread over the ranks: each layer is gathered before it is used."""
+    import torch
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    model = torch.nn.Sequential(torch.nn.Linear(32, 32), torch.nn.Linear(32, 8))
+    mesh = init_device_mesh("cpu", (RANKS,))
+    for part in (*model, model):
+        fully_shard(part, mesh=mesh)
+    return model
+
+
+def no_gather(rank):
+    """FSDP training, in which one rank waits for a checkpoint in place of its next forward."""
+    import torch
+
+    model = sharded()
+    for step in range(3):
+        if step == 2:
+            announce_rank()
+        if rank == ODD and step == 2:
+            wait_for_ever()
+        model(torch.randn(16, 32)).sum().backward()
+
+
+def no_gather_of_wrapped(rank):
+    """The same with the older FullyShardedDataParallel."""
+    import torch
+    from torch.distributed.fsdp import FullyShardedDataParallel
+
+    model = FullyShardedDataParallel(torch.nn.Linear(32, 8), device_id=torch.device("cpu"))
+    for step in range(3):
+        if step == 2:
+            announce_rank()
+        if rank == ODD and step == 2:
+            wait_for_ever()
+        model(torch.randn(16, 32)).sum().backward()
+
+
+def no_scatter(rank):
+    """FSDP training, in which a hook of one rank's backward waits: its gradients are never reduced."""
+    import torch
+
+    model = sharded()
+    for step in range(3):
+        output = model(torch.randn(16, 32))
+        if step == 2:
+            announce_rank()
+        if rank == ODD and step == 2:
+            output.register_hook(lambda gradient: wait_for_ever())
+        output.sum().backward()
+
+
 def rank_is_dead(rank):
     """One rank ends without a word; its connections stay open in a child."""
     import torch
@@ -135,6 +189,9 @@ KINDS = {
         other_operation,
         other_order,
         no_matching_send,
+        no_gather,
+        no_gather_of_wrapped,
+        no_scatter,
         rank_is_dead,
         healthy_training,
         healthy_barriers,

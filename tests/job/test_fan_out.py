@@ -14,6 +14,7 @@ import pytest
 from dualdbg.job.answers import Answer, Trouble, missing
 from dualdbg.job.asking import Asked, Asking, Question, ask
 from dualdbg.job.fan_out import fan_out
+from dualdbg.job.gathering import Seen
 from dualdbg.job.launchers import Launcher, Nodes
 from dualdbg.job.packed import pack
 from dualdbg.job.verdict import Looks
@@ -254,4 +255,19 @@ def test_what_was_seen_for_a_moment_is_not_told(tmp_path: Path) -> None:
         return sender(tmp_path / "sent", process(7, 0, "main"), *rows)
 
     node = twice(tmp_path, seen("it writes", "it waits\nthere"), seen("it waits\nelsewhere", "it reads"))
-    assert asked({"node": node}, tmp_path).job.findings == [("node", "it waits\nelsewhere")]
+    assert asked({"node": node}, tmp_path).job.findings == [Seen("node", "it waits\nelsewhere")]
+
+
+def test_what_has_moved_between_the_looks_is_not_told(tmp_path: Path) -> None:
+    def seen(sleeps: int, time: float) -> list[str]:
+        row = {"pid": 7, "tid": 8, "stack": "ab", "call": "sendto(0x5)", "expiries": 0.0, "cpu": 1.0}
+        row |= {"sleeps": sleeps, "of_ours": 2}
+        finding = {"event": "finding", "kind": "io", "text": "it waits", "waiting": [row], "time": time}
+        return sender(tmp_path / "sent", process(7, 0, "main"), finding)
+
+    still = twice(tmp_path, seen(40, 50.0), seen(42, 52.0))
+    assert [each.text for each in asked({"node": still}, tmp_path).job.findings] == ["it waits"]
+    again = tmp_path / "again"
+    again.mkdir()
+    moved = twice(again, seen(40, 50.0), seen(43, 52.0))
+    assert asked({"node": moved}, again).job.findings == []

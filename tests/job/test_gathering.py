@@ -16,7 +16,7 @@ import pytest
 
 from dualdbg.cli.job_json import job_to_json
 from dualdbg.cli.job_text import heading
-from dualdbg.job.gathering import Job
+from dualdbg.job.gathering import Job, Seen
 from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source
 from dualdbg.job.report import JobReport
@@ -155,7 +155,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     report = JobReport(job, judge(job))
     assert heading(report) == "2 ranks in 2 of 3 files"
     assert (job_to_json(report)[0]["answered"], job_to_json(report)[0]["sources"]) == (2, 3)
-    assert job.findings == [(str(good), "two threads wait")]
+    assert job.findings == [Seen(str(good), "two threads wait")]
 
 
 def dualdbg(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

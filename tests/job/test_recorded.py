@@ -12,17 +12,18 @@ import pytest
 from dualdbg.job.recorded import BadRecord, Source, recorded
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_what_stacks_wrote_is_read(tmp_path: Path, packed: bool) -> None:
+@pytest.mark.parametrize("how", ["json", "gzip", "packed"])
+def test_what_stacks_wrote_is_read(tmp_path: Path, how: str) -> None:
     program = "def here(): print(flush=True); input()\nhere()"
     with subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1) as target:
         assert target.stdout is not None
         target.stdout.readline()
-        words = [sys.executable, "-m", "dualdbg", "stacks", "--json", str(target.pid)]
+        option = "--packed" if how == "packed" else "--json"
+        words = [sys.executable, "-m", "dualdbg", "stacks", option, str(target.pid)]
         text = subprocess.run(words, check=True, capture_output=True).stdout
         target.kill()
     file = tmp_path / "one"
-    file.write_bytes(gzip.compress(text) if packed else text)
+    file.write_bytes(gzip.compress(text) if how == "gzip" else text)
     (process,) = recorded(Source(str(file), file), {})
     assert process.pid == target.pid and process.rank is None
     assert "here" in [place.function for place in process.stacks[0].places if place.kind == "python"]

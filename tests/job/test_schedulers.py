@@ -195,7 +195,7 @@ PODS = [("worker-0", "Running"), ("worker-1", "Running"), ("worker-2", "Pending"
 KUBECTL = """\
 case "$1" in
 get) cat "$PODS" ;;
-exec)
+exec | debug)
     while [ "$1" != -- ]; do pod=$1; shift; done
     shift
     export HAVING="MASTER_PORT=$pod"
@@ -234,6 +234,70 @@ def test_options_of_kubectl_go_to_the_command_that_has_them(tmp_path: Path) -> N
     listed = "get pods -o json -A --field-selector status.phase=Running --context a -l app=train"
     assert asked == listed
     assert run.startswith("exec -c main --container=main --context a -n ml worker-0 -- ")
+
+
+def test_a_container_of_its_own_where_exec_is_not_possible(tmp_path: Path) -> None:
+    row = {"metadata": {"name": "worker-0", "namespace": "ml"}, "status": {"phase": "Running"}}
+    (tmp_path / "pods.json").write_text(json.dumps({"items": [row]}))
+    kubectl = 'echo "$@" >> "$ASKED"\n[ "$1" = debug ] || cat "$PODS"'
+    env = {"PATH": scripts(tmp_path, kubectl=kubectl), "PODS": str(tmp_path / "pods.json")}
+    env["ASKED"] = str(tmp_path / "asked")
+    job(env, "--via", "k8s:app=train -A --image=ours/dualdbg --target main --context a")
+    job(env, "--via", "k8s:app=train --image=ours/dualdbg --target=main --profile=sysadmin")
+    listed, run, _, other = (tmp_path / "asked").read_text().splitlines()
+    assert listed == "get pods -o json -A --context a -l app=train"
+    begin = "debug --quiet --attach --profile=general --image=ours/dualdbg --target main --context a -n ml worker-0 -- "
+    assert run.startswith(begin)
+    assert other.startswith(
+        "debug --quiet --attach --image=ours/dualdbg --target=main --profile=sysadmin -n ml "
+    )
+
+
+@pytest.mark.parametrize(
+    "options", ["-c main --context a", "--image=ours/dualdbg --target main --env=A=b --profile=sysadmin"]
+)
+def test_the_real_kubectl_knows_the_words(tmp_path: Path, options: str) -> None:
+    """It takes all of them, and then finds no cluster."""
+    kubectl = require(shutil.which("kubectl"), "kubectl")
+    (tmp_path / "pods.json").write_text(
+        json.dumps(
+            {"items": [{"metadata": {"name": "a", "namespace": "ml"}, "status": {"phase": "Running"}}]}
+        )
+    )
+    config = tmp_path / "config"
+    cluster = {"name": "none", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "a", "context": {"cluster": "none", "user": ""}}
+    config.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [cluster],
+                "contexts": [context],
+                "current-context": "a",
+            }
+        )
+    )
+    get = f'if [ "$1" = get ]; then cat "$PODS"; else exec {kubectl} "$@"; fi'
+    env = {
+        "PATH": scripts(tmp_path, kubectl=get),
+        "PODS": str(tmp_path / "pods.json"),
+        "KUBECONFIG": str(config),
+    }
+    done = job(env, "--via", f"k8s:app=train {options}")
+    assert "127.0.0.1:1 was refused" in done.stderr, done.stderr
+    assert "unknown" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [("--target=main", "--target is for kubectl debug"), ("--image=ours/dualdbg", "--target is missing")],
+)
+def test_a_container_needs_an_image_and_whose_processes_it_sees(
+    tmp_path: Path, options: str, told: str
+) -> None:
+    done = job({"PATH": scripts(tmp_path, kubectl="exit 1")}, "--via", f"k8s:app=train {options}")
+    assert done.returncode == 2 and told in done.stderr and "--image=IMAGE --target=CONTAINER" in done.stderr
 
 
 @pytest.mark.parametrize(

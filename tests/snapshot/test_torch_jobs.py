@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ def test_a_rank_that_evaluates_is_a_straggler(tmp_path: Path) -> None:
         assert "evaluate (torch_job.py:" in text
         line = line_of(".backward()", "def never_comes")
         assert f"of group 0 (float32 [264]), called in never_comes (torch_job.py:{line})" in text
+        ago = r"called it \d+ s ago; its own last one there was all_reduce number 11, \d+ s ago"
+        assert re.search(ago, text), text
         expect_the_same_of_two_machines(ready["ranks"], tmp_path)
 
 
@@ -61,6 +64,34 @@ def expect_the_same_of_two_machines(pids: list[int], folder: Path) -> None:
     text = dualdbg("job", "merge", *files).stdout
     odd = f"- rank 2 (process {pids[2]} on {files[1]}) has not called all_reduce, for which ranks 0-1, 3 wait"
     assert odd in text and "it moves, a straggler" in text and "each at its own time" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "operation", "done"),
+    [
+        ("no_gather", "all_gather_into_tensor", "all_gather number 14 of group 0 (float32 [264]) for "),
+        pytest.param(
+            "no_gather_of_wrapped",
+            "all_gather",
+            "all_gather number 6 of group 0 (float32 [66])",
+            marks=pytest.mark.exhaustive,
+        ),
+        ("no_scatter", "reduce_scatter_tensor", "all_reduce number 18 of group 0 (float32 [264]) for "),
+    ],
+)
+def test_parameters_that_are_spread_over_the_ranks(kind: str, operation: str, done: str) -> None:
+    """FSDP gathers them before they are used, and spreads the gradients again."""
+    with hung("torch_job.py", kind) as (process, ready):
+        text = verdict(process.pid, "it has not moved in 1 s")
+        odd = ready["ranks"][2]
+        assert text.startswith(
+            f"rank 2 (process {odd}) has not called {operation}, for which ranks 0-1, 3 wait"
+        )
+        assert f"it is in wait_for_ever (torch_job.py:{line_of('.wait()')})" in text
+        done += operation if done.endswith(" for ") else ""
+        line = line_of("torch.randn(16, 32)", f"def {kind}(")
+        line = line if kind != "no_scatter" else line_of(".backward()", f"def {kind}(")
+        assert f"ranks 0-1, 3 are in {done}, called in {kind} (torch_job.py:{line})" in text
 
 
 @pytest.mark.exhaustive

@@ -264,7 +264,9 @@ def make_parser() -> Parser:
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a process")
     parser.add_argument(
-        "--packed", action="store_true", help="the same, packed: base64 of gzip, which passes any connection"
+        "--packed",
+        action="store_true",
+        help="for dualdbg job: each stack once, packed as base64 of gzip, which passes any connection",
     )
     parser.add_argument(
         "--limit", type=_seconds, metavar="SECONDS", help="end after so long, whatever it waits for"
@@ -342,11 +344,13 @@ def _write_json(
     if findings is not None:
         objects += snapshot_json.ranks_to_json(reports, earlier, time.time())
         objects += map(snapshot_json.finding_to_json, findings)
-    text = "".join(json.dumps(each) + "\n" for each in objects)
     if options.packed:
         from ... import __version__
+        from ...job.merged import merged
         from ...job.packed import pack
 
-        text = pack(text, __version__)
+        text = pack("".join(json.dumps(each) + "\n" for each in merged(objects)), __version__)
+    else:
+        text = "".join(json.dumps(each) + "\n" for each in objects)
     sys.stdout.write(text)
     sys.stdout.flush()

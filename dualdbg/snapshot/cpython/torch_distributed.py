@@ -6,16 +6,18 @@ have the arguments in their variables, and c10d's objects have ranks, sequence n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
 
 from ...errors import TargetError
-from ...known.torch_operations import FRAMES, OPERATIONS, PEERS, TENSORS
+from ...known.torch_operations import FRAMES, IN_PLACE_OF, OPERATIONS, PEERS, TENSORS
 from ...model import PythonFrame
 from ..facts import Collective, Distributed, ProcessGroup
 from .fields import Fields
+from .flight_recorder import Recorded, read_recorder, with_recorded
 from .object_text import ObjectText
 from .reader import PythonReader, PythonState, PythonThreadState
 
@@ -29,9 +31,14 @@ _DEQUE_BLOCK = 512  # bytes of a block of libstdc++'s std::deque
 
 
 def read_distributed(
-    reader: PythonReader, texts: ObjectText, python: PythonState, states: Mapping[int, PythonThreadState]
+    reader: PythonReader,
+    texts: ObjectText,
+    python: PythonState,
+    states: Mapping[int, PythonThreadState],
+    recorders: Sequence[int] = (),
 ) -> Distributed | None:
     """What the process does in torch.distributed; None where it does nothing there. The process must not run meanwhile.
+    ``recorders``: see :func:`.flight_recorder.recorders`.
 
     What cannot be read is None, and a note says why.
     """
@@ -42,7 +49,7 @@ def read_distributed(
         return Distributed(notes=(f"torch.distributed cannot be read: {error}",))
     if not namespace:
         return None
-    return _Reading(reader, texts, fields, namespace).read(states)
+    return _Reading(reader, texts, fields, namespace).read(states, recorders)
 
 
 def _namespace(reader: PythonReader, fields: Fields, python: PythonState) -> int:
@@ -75,7 +82,7 @@ class _Reading:
         self._target = texts.torch_target()
         self._notes: list[str] = []
 
-    def read(self, states: Mapping[int, PythonThreadState]) -> Distributed | None:
+    def read(self, states: Mapping[int, PythonThreadState], recorders: Sequence[int]) -> Distributed | None:
         groups: dict[int, _Group] = {}
         default = 0
         try:
@@ -84,6 +91,8 @@ class _Reading:
                 groups[address] = self._group(address, name)
         except self._texts.errors as error:
             self._notes.append(f"the process groups cannot be read: {error}")
+        if groups:
+            self._add_recorded(groups.values(), recorders)
         calls = []
         for tid, state in states.items():
             call = self._call(tid, state, groups, default)
@@ -211,6 +220,20 @@ class _Reading:
         )
         group.works.append(self._with_tensors(call, tensors))
 
+    def _add_recorded(self, groups: Collection[_Group], recorders: Sequence[int]) -> None:
+        """What c10d's Flight Recorder knows of the groups."""
+        found: dict[str, list[Recorded]] = {}
+        try:
+            for pointer in recorders:
+                for row in read_recorder(self._target, pointer):
+                    found.setdefault(row.group, []).append(row)
+        except self._texts.errors as error:
+            self._notes.append(f"the Flight Recorder cannot be read: {error}")
+        now = time.time()
+        for group in groups:
+            if rows := found.get(group.facts.name):
+                group.facts, group.works = with_recorded(group.facts, group.works, rows, now)
+
     # -- calls -------------------------------------------------------------------------------------
 
     def _call(
@@ -293,7 +316,8 @@ def _merged(calls: list[Collective], groups: Any) -> Iterator[Collective]:
     for group in groups:
         works = sorted(group.works, key=lambda work: work.sequence or 0)
         for work in works:
-            waits = next((c for c in left if c.group == work.group and c.operation == work.operation), None)
+            same = (c for c in left if c.group == work.group)
+            waits = next((c for c in same if work.operation in _done_by(c.operation)), None)
             if waits is not None and work is works[-1]:
                 left.remove(waits)
                 work = replace(
@@ -302,6 +326,11 @@ def _merged(calls: list[Collective], groups: Any) -> Iterator[Collective]:
                     sizes=work.sizes or waits.sizes,
                     dtype=work.dtype or waits.dtype,
                     bytes=work.bytes if work.bytes is not None else waits.bytes,
+                    within=waits.operation if waits.operation != work.operation else None,
                 )
             yield work
     yield from left
+
+
+def _done_by(operation: str) -> tuple[str, ...]:
+    return operation, IN_PLACE_OF.get(operation, operation)

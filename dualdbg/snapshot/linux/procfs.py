@@ -33,7 +33,8 @@ class ThreadFacts:
     """``state`` is the letter of /proc/PID/task/TID/stat; ``wait_channel`` the kernel function it sleeps in.
 
     ``system_call``: number and six arguments, with ``sp`` and ``pc``, of a thread that is in one. ``cpu`` are seconds
-    on a processor, ``ready`` those together with the ones in which it waited for one.
+    on a processor, ``ready`` those together with the ones in which it waited for one. ``sleeps``: how often it has
+    gone to sleep by itself, where that was asked for.
     """
 
     tid: int
@@ -45,6 +46,7 @@ class ThreadFacts:
     pc: int | None = None
     cpu: float | None = None
     ready: float | None = None
+    sleeps: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,17 +103,17 @@ def _short_number(word: bytes) -> int | None:
     return int(word) if word.isdigit() and len(word) <= _MOST_DIGITS else None
 
 
-def read_threads(pid: int, deep: bool) -> list[ThreadFacts]:
+def read_threads(pid: int, deep: bool, sleeps: bool = False) -> list[ThreadFacts]:
     """The threads of a process, main thread first. ``deep``: also the wait channel and the system call."""
     try:
         names = os.listdir(f"/proc/{pid}/task")
     except OSError:
         return []
-    threads = [_thread(pid, tid, deep) for tid in sorted(map(int, names))]
+    threads = [_thread(pid, tid, deep, sleeps) for tid in sorted(map(int, names))]
     return [thread for thread in threads if thread is not None]
 
 
-def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
+def _thread(pid: int, tid: int, deep: bool, sleeps: bool) -> ThreadFacts | None:
     folder = f"/proc/{pid}/task/{tid}"
     try:
         stat = read_stat(f"{folder}/stat")
@@ -126,8 +128,25 @@ def _thread(pid: int, tid: int, deep: bool) -> ThreadFacts | None:
     words = (_text(f"{folder}/schedstat") or "").split()
     ready = sum(map(int, words[:2])) / 1e9 if len(words) == 3 else None
     return ThreadFacts(
-        tid, stat.name, stat.state, channel if channel != "0" else None, call, sp, pc, cpu, ready
+        tid,
+        stat.name,
+        stat.state,
+        channel if channel != "0" else None,
+        call,
+        sp,
+        pc,
+        cpu,
+        ready,
+        _sleeps(folder) if sleeps else None,
     )
+
+
+def _sleeps(folder: str) -> int | None:
+    try:
+        text = read_status(f"{folder}/status").get("voluntary_ctxt_switches", "")
+    except OSError:
+        return None  # the thread has ended
+    return int(text) if text.isdecimal() else None
 
 
 def _text(path: str) -> str | None:

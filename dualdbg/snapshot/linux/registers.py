@@ -15,6 +15,7 @@ X86_64_SIZE, AARCH64_SIZE = 27 * 8, 34 * 8
 _X86_64_ORDER = (10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16)
 _X86_64_ARGUMENTS = (14, 13, 12, 7, 9, 8)  # rdi rsi rdx r10 r8 r9: a system call's arguments
 _ORIG_RAX, _FS_BASE = 15, 21
+_INTERRUPTED = frozenset((4, 512, 513, 514, 516))  # EINTR, and include/linux/errno.h
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,14 @@ class Registers:
     thread_pointer: int | None = None
     system_call: tuple[int, ...] | None = None
     signature: int = 0
+
+    @property
+    def has_returned(self) -> bool:
+        """Whether the call has a result, and the thread is about to leave it. Where a stop has interrupted it, the
+        kernel's word for that is in the place of one. On AArch64 the registers do not tell."""
+        if self.architecture is not X86_64 or self.system_call is None or self.values[0] is None:
+            return False
+        return (1 << 64) - self.values[0] not in _INTERRUPTED
 
 
 def registers_from_regset(data: bytes) -> Registers:

@@ -214,6 +214,7 @@ class Assembler:
             wait_channel=facts.wait_channel,
             cpu=facts.cpu,
             ready=facts.ready,
+            sleeps=facts.sleeps,
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),
@@ -235,9 +236,16 @@ class Assembler:
         return None
 
     def _system_call(self, facts: ThreadFacts, registers: Registers | None) -> SystemCall | None:
-        raw = registers.system_call if registers is not None else None
-        raw = raw or facts.system_call
-        if raw is None or registers is None:
+        if registers is None:
+            return None
+        raw = registers.system_call
+        if raw is None and facts.pc == registers.pc:  # AArch64, of a call that a stop ends
+            raw = facts.system_call
+        # It had not waited there: the stop met it on its way out of the call, which had been carried out. (What was
+        # waiting may have a result too, of the part of its data that was written before the stop.)
+        if registers.has_returned and raw != facts.system_call and not self._captured.is_core:
+            raw = None
+        if raw is None:
             return None
         name, _ = describe(registers.architecture, raw[0])
         number = descriptor_of(registers.architecture, raw)

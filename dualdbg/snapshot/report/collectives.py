@@ -9,8 +9,8 @@ from functools import cached_property
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
 from .fold import ranges
+from .standing import BUSY, Standing, was_woken
 
-_BUSY = 0.05  # of the time: a thread that waits uses less when it is looked at
 _START = frozenset(("init_process_group", "new_group"))
 
 
@@ -20,7 +20,7 @@ class Member:
 
     ``rank`` and ``world_size`` are those of the job, as far as they are known. ``blocked``: a thread stands in the
     waiting part of an operation. ``name`` is how people are told of it, ``stack`` differs where it has moved.
-    ``cpu``: seconds of CPU time that its thread has had.
+    ``cpu``: seconds of CPU time that its thread has had, ``standing`` what else tells whether it moves.
     """
 
     pid: int
@@ -33,6 +33,7 @@ class Member:
     blocked: bool = False
     stack: Hashable = None
     cpu: float | None = None
+    standing: Standing | None = None
 
     def group(self, name: str | None) -> ProcessGroup | None:
         """The process group of this name; None where the process is not in it."""
@@ -126,7 +127,10 @@ def after_second_look(
             now[pid] for pid in verdict.pids if verdict.kind == "absent" and now[pid].rank in verdict.ranks
         ][:1]
         waiting = [now[pid] for pid in verdict.pids if now[pid] not in blamed]
-        if not all(member.pid in before and _stands_still(before[member.pid], member) for member in waiting):
+        if not all(
+            member.pid in before and _stands_still(before[member.pid], member, seconds[member.pid])
+            for member in waiting
+        ):
             continue
         if not blamed:
             found.append(verdict)
@@ -143,7 +147,7 @@ def after_second_look(
 def _motion(before: Member, now: Member, seconds: float) -> str | None:
     """That a rank has moved between two looks, in words; None where it has not."""
     used = now.cpu - before.cpu if now.cpu is not None and before.cpu is not None else 0.0
-    if before.stack == now.stack and used < _BUSY * seconds:
+    if before.stack == now.stack and used < BUSY * seconds:
         return None
     was = (
         f"{seconds:g} s before it was in {before.place}" if before.place != now.place else "it is there still"
@@ -151,11 +155,25 @@ def _motion(before: Member, now: Member, seconds: float) -> str | None:
     return f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
 
 
-def _stands_still(before: Member, now: Member) -> bool:
-    """Whether a rank is in the same operations as before, and has begun no other one."""
+def _stands_still(before: Member, now: Member, seconds: float) -> bool:
+    """Whether a rank is in the same operations as before, and has begun no other one. Where no number tells the one
+    from the next, a thread that was woken has gone on."""
+    was, one = before.standing, now.standing
+    if was is not None and one is not None and not _is_numbered(now) and was_woken(was, one, seconds):
+        return False
     there = [(c.operation, c.group, c.sequence, c.peer) for c in before.distributed.collectives]
     here = [(c.operation, c.group, c.sequence, c.peer) for c in now.distributed.collectives]
     return there == here and before.distributed.groups == now.distributed.groups and before.stack == now.stack
+
+
+def _is_numbered(member: Member) -> bool:
+    """Whether each of its operations has a number, or its group counts them."""
+    calls = member.distributed.collectives
+    groups = [member.group(call.group) for call in calls]
+    return all(
+        call.sequence is not None or (group is not None and group.sequence is not None)
+        for call, group in zip(calls, groups, strict=True)
+    )
 
 
 def _groups(members: Sequence[Member]) -> list[str | None]:
@@ -352,7 +370,7 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     first = waits[0]
     what = "the matching " + ("recv" if first.call.operation == "send" else "send")
     if first.call.operation not in POINT_TO_POINT:
-        what = first.call.operation
+        what = first.call.within or first.call.operation
     who = _names(first.callers)
     verb = "wait" if len(first.callers) > 1 else "waits"
     lines = [
@@ -360,8 +378,30 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     ]
     lines += [f"it is still in {described(call)}" for call in member.distributed.collectives[:1]]
     lines += [_callers_line(wait) for wait in waits]
+    lines += _since(member, waits)
     pids = (member.pid, *(one.pid for wait in waits for one in wait.callers))
     return Verdict("absent", _ranks([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
+
+
+def _since(member: Member, waits: Sequence[_Waiting]) -> Iterator[str]:
+    """For how long others wait, and what the rank they wait for did last in their group, as far as it was recorded."""
+    for wait in waits:
+        ages = [
+            call.age
+            for caller in wait.callers
+            for call in caller.distributed.collectives
+            if call.age is not None and (call.group, call.sequence) == (wait.call.group, wait.call.sequence)
+        ]
+        group = member.group(wait.call.group)
+        if not ages or wait.call.sequence is None:
+            continue
+        text = f"the first of them called it {max(ages):.0f} s ago"
+        if group is not None and group.last is not None and group.last.age is not None:
+            last = group.last
+            text += (
+                f"; its own last one there was {last.operation} number {last.sequence}, {last.age:.0f} s ago"
+            )
+        yield text
 
 
 def _callers_line(wait: _Waiting) -> str:
@@ -394,6 +434,8 @@ def described(call: Collective) -> str:
         text += f" of group {call.group}"
     if call.dtype is not None and call.sizes is not None:
         text += f" ({call.dtype} {list(call.sizes)})"
+    if call.within is not None:
+        text += f" for {call.within}"
     return text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
@@ -11,6 +11,7 @@ from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
+from .standing import Standing, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
@@ -22,13 +23,15 @@ from .wording import activity
 class Finding:
     """One thing that was seen. ``kind`` is one of ``KINDS``, which begin with the gravest.
 
-    ``tasks``: process id and address of each task of asyncio that it is about.
+    ``tasks``: process id and address of each task of asyncio that it is about. ``waiting``: the threads that wait, as
+    they stood when they were looked at.
     """
 
     kind: str
     text: str
     threads: tuple[Node, ...] = ()
     tasks: tuple[Node, ...] = ()
+    waiting: tuple[Standing, ...] = ()
 
 
 KINDS = (
@@ -64,6 +67,8 @@ _SERVICES = {
     ("multiprocessing/resource_sharer.py", "_serve"),
     ("rendezvous/utils.py", "_run"),  # a timer of torchrun
 }
+# Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
+_WAITING = {"workers": 1, "collective": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
@@ -80,7 +85,8 @@ def diagnose(
 ) -> list[Finding]:
     """The findings, gravest first. ``context``: processes that were read only to explain these.
 
-    With an ``earlier`` look, ranks that wait for each other are told only where they did so then too.
+    With an ``earlier`` look, only what waits since then is told: threads that have not moved, and ranks that were in
+    the same operation then too.
     """
     scene = Scene(processes, context, earlier)
     waits = find_waits(scene)
@@ -93,7 +99,15 @@ def diagnose(
         for finding in rule(scene, waits, told):
             findings.append(finding)
             told.update(finding.threads)
+    findings = [replace(finding, waiting=_waiting(scene, finding)) for finding in findings]
     return sorted(findings, key=lambda finding: KINDS.index(finding.kind))
+
+
+def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
+    return tuple(
+        standing(scene.processes[node[0]], scene.threads[node])
+        for node in finding.threads[: _WAITING.get(finding.kind)]
+    )
 
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
@@ -196,7 +210,11 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
         for thread in process.threads:
             node = process.pid, thread.thread.tid
             frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
-            if node in told or not any(f.function.startswith(_WORKER_WAITS) for f in frames):
+            if (
+                node in told
+                or node in scene.moved
+                or not any(f.function.startswith(_WORKER_WAITS) for f in frames)
+            ):
                 continue
             children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
             lines = [
@@ -267,7 +285,7 @@ def _list(names: Sequence[str]) -> str:
 
 def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
-    for node, thread in _untold(scene, told):
+    for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
         if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
             continue
@@ -325,7 +343,7 @@ def _is_resource_tracker(thread: ThreadReport) -> bool:
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
     launchers = {job[0].parent for job in jobs(scene.shown)}
-    for node, thread in _untold(scene, told):
+    for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
         if call is None or call.name not in _CHILD_WAITS or node[0] in launchers:
             continue
@@ -340,7 +358,7 @@ def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fi
 def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
     groups: dict[tuple[str, str], list[Node]] = {}
-    for node, thread in _untold(scene, told):
+    for node, thread in _waiting_threads(scene, told):
         what = _notification_of(thread)
         if what is not None and not _is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
@@ -393,6 +411,10 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
 def _ready(thread: ThreadReport) -> float:
     """Seconds in which a thread had something to do, also where others had the processors."""
     return thread.ready if thread.ready is not None else thread.cpu or 0.0
+
+
+def _waiting_threads(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
+    return [(node, thread) for node, thread in _untold(scene, told) if node not in scene.moved]
 
 
 def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:

@@ -10,6 +10,7 @@ from ...model import NativeFrame, PythonFrame
 from ..facts import Collective, Distributed, ProcessReport, ThreadReport
 from .collectives import Member
 from .fold import thread_key
+from .standing import standing
 from .telling_frame import own_python_frame, place, where
 from .wording import activity
 
@@ -118,6 +119,7 @@ def member_of(process: ProcessReport) -> Member:
         blocked=blocked,
         stack=thread_key(telling),
         cpu=telling.cpu,
+        standing=standing(process, telling),
     )
 
 

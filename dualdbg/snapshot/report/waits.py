@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts import Lock, ProcessReport, ThreadReport
+from .standing import standing, stands_still
 
 Node = tuple[int, int]
 """Process id and thread id."""
@@ -31,7 +32,10 @@ class Earlier:
 
 
 class Scene:
-    """Processes and threads by number. ``context`` are processes that were not asked for but explain others."""
+    """Processes and threads by number. ``context`` are processes that were not asked for but explain others.
+
+    ``moved`` are the threads that have not stood still since the ``earlier`` look, where there is one.
+    """
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Scene:
             for process in self.processes.values()
             for thread in process.threads
         }
+        self.moved = frozenset[Node]() if earlier is None else frozenset(_moved(earlier, self.shown))
 
     def gil_holder(self, pid: int) -> Node | None:
         """The thread of a process that holds the GIL; None where no thread is known to."""
@@ -67,14 +72,27 @@ class Scene:
         return None
 
 
+def _moved(earlier: Earlier, processes: Sequence[ProcessReport]) -> Iterator[Node]:
+    before = {
+        (process.pid, thread.thread.tid): standing(process, thread)
+        for process in earlier.processes
+        for thread in process.threads
+    }
+    for process in processes:
+        for thread in process.threads:
+            node = process.pid, thread.thread.tid
+            if node in before and not stands_still(before[node], standing(process, thread), earlier.seconds):
+                yield node
+
+
 _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Python RLock"}
 
 
 def find_waits(scene: Scene) -> dict[Node, Wait]:
-    """For each thread where it is known: the thread that it waits for."""
+    """For each thread where it is known: the thread that it waits for. Not those that have moved."""
     waits = {}
     for (pid, tid), thread in scene.threads.items():
-        found = _wait_of(scene, pid, tid, thread)
+        found = None if (pid, tid) in scene.moved else _wait_of(scene, pid, tid, thread)
         if found is not None and found.holder != (pid, tid):
             waits[pid, tid] = found
     return waits

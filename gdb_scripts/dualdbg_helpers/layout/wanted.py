@@ -212,6 +212,8 @@ C10D = Part(
         "ATen/ops/empty.h",
         "ATen/ops/empty_strided.h",
         "torch/csrc/distributed/c10d/ProcessGroup.hpp",
+        "c10/core/Event.h",
+        "torch/csrc/distributed/c10d/FlightRecorder.hpp",
     ),
     # ProcessGroupGloo.hpp needs gloo's own headers, which no wheel has. A pointer is as large whatever it points to.
     mirrors="""
@@ -243,6 +245,9 @@ struct ProcessGroupGloo : c10d::Backend {
     std::condition_variable workConsumeCV_;
     uint64_t seq_;
 };
+// That of NCCL has another type of event in it, of which it keeps pointers only.
+struct FlightRecorder : c10d::FlightRecorder<c10::Event> {};
+struct FlightEntry : c10d::FlightRecorder<c10::Event>::Entry {};
 }
 """,
     records=(
@@ -251,6 +256,8 @@ struct ProcessGroupGloo : c10d::Backend {
         "c10d::Work",
         "dualdbg::GlooAsyncWork",
         "dualdbg::ProcessGroupGloo",
+        "dualdbg::FlightRecorder",
+        "dualdbg::FlightEntry",
     ),
     enums=("c10d::OpType", "c10d::ProcessGroup::BackendType"),
     flags=(),
