@@ -469,9 +469,8 @@ def text_of(target: Any, kind: str, data: bytes) -> str:
     value = value_of(kind)
     if value is not None:
         return value.text(target, data[: value.size])
-    found = object_of(kind)
-    assert found is not None
-    return found.text(target, int.from_bytes(data[:8], "little"))
+    found, address = object_of(kind), int.from_bytes(data[:8], "little")
+    return found.text(target, address) if found is not None else _address_text(target, address)
 
 
 def size_of(kind: str) -> int:
