@@ -172,14 +172,16 @@ def _untouched(code: Code) -> "Dict[int, Set[str]]":
 class _Stored(NamedTuple):
     """Parameters that the beginning of a function stores: by register the bytes of it, and where below the frame.
 
-    ``end``: how many instructions of the straight beginning do that.
+    ``end``: how many instructions of the straight beginning do that. ``all``: nothing that it moves is left unstored.
     """
 
     sizes: Dict[str, int]
     slots: Dict[str, int]
     end: int
+    all: bool
 
 
+_CALLER = "caller"  # what was passed on the stack
 _MOVES = re.compile(r"(?:v?mov(?:[lqwb]|[sz][bw][lwq]|abs|ss|sd|aps|apd|ups|upd|dqa|dqu|d|q)?)$")
 
 
@@ -193,6 +195,7 @@ def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
     holds.update((name, (name, 16)) for name in FLOATS)
     sizes: Dict[str, int] = {}
     slots: Dict[str, int] = {}
+    moved: Set[str] = set()
     at += 2
     while at < len(rows):
         one = rows[at]
@@ -207,26 +210,34 @@ def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
         source, target = one.operands
         what = _piece(source, one.name, holds)
         place = memory(target)
+        if source == "$0x0" and register(target):
+            holds.pop((register(target) or ("", 0))[0], None)  # what an object is put together in
+            at += 1
+            continue
         if what is None or (place is not None and (place.base != "rbp" or place.index or place.segment)):
             break
         if place is not None:
-            sizes[what[0]] = max(sizes.get(what[0], 0), what[1])
-            slots[what[0]] = place.offset
+            if what[0] != _CALLER:
+                sizes[what[0]] = max(sizes.get(what[0], 0), what[1])
+                slots[what[0]] = place.offset
         else:
             part = register(target)
             name = part[0] if part is not None else target[1:]
+            moved.add(what[0])
             if part is not None and part[1] < 4:
                 what = (what[0], min(what[1], part[1]))
             holds[name] = what
         at += 1
-    return _Stored(sizes, slots, at)
+    return _Stored(sizes, slots, at, moved <= {*sizes, _CALLER})
 
 
 def _piece(
     operand: str, name: str, holds: "Dict[str, Tuple[str, int]]"
 ) -> "Optional[Tuple[str, int]]":
     """The argument of which an operand holds a copy, and how many bytes of it are moved."""
-    part = register(operand)
+    part, place = register(operand), memory(operand)
+    if place is not None:
+        return (_CALLER, 8) if _is_slot(place) and place.offset >= 16 else None
     whole = part[0] if part is not None else operand[1:]
     held = holds.get(whole) if operand.startswith("%") else None
     if held is None:
@@ -289,7 +300,7 @@ def _of_stores(straight: "Sequence[Instruction]", stored: _Stored) -> Evidence:
     names = set(stored.sizes)
     integers, floats = names & set(INTEGERS), names & set(FLOATS)
     left = {*INTEGERS, *FLOATS} - names
-    exact = _is_beginning(integers, INTEGERS) and _is_beginning(floats, FLOATS)
+    exact = stored.all and _is_beginning(integers, INTEGERS) and _is_beginning(floats, FLOATS)
     for one in straight[stored.end :]:
         exact = exact and not (set(_read(one)) & left)  # perhaps it goes on to store parameters
         left -= _written(one)

@@ -44,6 +44,7 @@ _MOVE = re.compile(r"mov(?:q|abs|l|w|b)?$")
 _NARROW = re.compile(r"mov[sz][bwl]+[lqw]?$|set|cvtt?s[sd]2si|v?movmsk|v?pmovmsk|popcnt|lzcnt|tzcnt|bs[fr]|crc32")
 _ONE_WAY = re.compile(r"(?:imul|and|or|xor|sh[lr]d?|sal|sar|ro[lr]|not|neg|adc|sbb|bt[csr]|bswap)[bwlq]?$")
 _FROM_RAX = re.compile(r"(?:mul|imul|div|idiv|cltq|cltd|cqto|cwtl|cwtd|cbtw|rdtscp?|cpuid|syscall|xgetbv)[bwlq]?$")
+_HALF = re.compile(r"v?mov(?:sd|q|[lh]p[sd])$")  # of a vector
 _STRING = re.compile(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$")
 
 
@@ -218,6 +219,8 @@ def _width(one: Instruction) -> int:
     source = register(one.operands[0])
     if source is not None:
         return source[1]
+    if "mm" in one.operands[0]:
+        return 4 if one.name.endswith(("ss", "movd")) else 8 if _HALF.match(one.name) else 64
     return {"l": 4, "w": 2, "b": 1}.get(one.name[-1], 8)
 
 
@@ -263,9 +266,10 @@ def _set(state: _State, operand: str, value: Held, size: int) -> None:
     address = _address(state, operand)
     if address.kind == STACK:
         for offset in range(address.offset - 7, address.offset + size):
-            if state.slots.get(offset, _OTHER).may_be and offset != address.offset and offset + 8 > address.offset:
-                state.slots[offset] = _OTHER
-        state.slots[address.offset] = value if size == 8 else _OTHER
+            if state.slots.get(offset, _OTHER).may_be:
+                state.slots[offset] = _PERHAPS  # a part of it is written to
+        if size == 8:
+            state.slots[address.offset] = value
     elif value == _ADDRESS or value.kind == PERHAPS:
         state.is_stored = True
 
