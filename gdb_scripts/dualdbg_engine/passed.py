@@ -63,8 +63,9 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
         return
     helpers.load()
     texts = {}
-    for name, kind, place in placing.agreed(placing.passing(what)):
-        if place is not None:
+    passing = placing.passing(what)
+    for name, kind, place in placing.agreed(passing):
+        if place is not None and not placing.is_unknown(kind, passing):
             with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
                 texts[name] = _text(kind, _bytes(frame, kind, place))
     entry_values.note(frame, entry, texts)
@@ -80,6 +81,8 @@ def passed_text(
         raise gdb.GdbError("the value of %s is not known here" % name)
     try:
         data = _bytes(frame, kind, place)
+        if placing.is_unknown(kind, what):
+            raise gdb.GdbError("the value of %s is not known: its type, %s, is not" % (name, kind))
         return kind, passed.text_of(context.shared(), kind, data), data
     except FAILURES as error:
         raise gdb.GdbError("%s: %s" % (name, getattr(error, "message", error))) from None
@@ -170,6 +173,9 @@ def _row(
     }
     if place is None:
         return row
+    if placing.is_unknown(kind, what):
+        row["value"] = _raw(frame, place)
+        return row
     try:
         data = _bytes(frame, kind, place)
         row["value"] = _text(kind, data)
@@ -182,6 +188,16 @@ def _row(
         if kind == "_object*" and address:
             row["handle"] = keep(address)
     return row
+
+
+def _raw(frame: gdb.Frame, place: "passed.Place") -> str:
+    """What is in the registers of an argument of whose type nothing is known."""
+    words = place.words if isinstance(place, passed.Registers) else ()
+    parts = [
+        "%s is 0x%x" % (word if isinstance(word, str) else "xmm%d" % word, int.from_bytes(register_bytes(frame, word), "little"))
+        for word in words
+    ]
+    return "<not known: %s>" % ", ".join(parts)
 
 
 def _text(kind: str, data: bytes) -> str:

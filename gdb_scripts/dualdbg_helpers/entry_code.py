@@ -3,7 +3,8 @@
 Two things are proofs. Code that reads a register on every way from the entry before anything is written there has been
 given it: a compiler that optimises reads nothing that was not. And code that was not optimised begins by storing each
 parameter on the stack, and nothing else: there the count is exact. What was not optimised is told by what no optimiser
-leaves: a parameter that is read back from the stack while its register still has it, or never again.
+leaves: on the stack a parameter that is read back while its register still has it, or never again, and a constant that is
+read where it was just written.
 """
 
 from __future__ import annotations
@@ -249,11 +250,20 @@ def _piece(
 def _is_unoptimised(code: Code, rows: "Sequence[Instruction]", stored: _Stored) -> bool:
     slots = {offset: name for name, offset in stored.slots.items()}
     left = set(stored.slots)
+    constants: Set[Tuple[int, str]] = set()
     for one in rows[stored.end :]:
-        for operand in one.operands[:-1] or one.operands:
-            place = memory(operand)
-            if place is not None and _is_slot(place) and slots.get(place.offset) in left:
-                return not one.name.startswith("lea")
+        for operand in map(memory, () if one.name.startswith("lea") else one.operands):
+            if operand is None or not _is_slot(operand):
+                continue
+            is_target = operand == memory(one.operands[-1]) and not one.only_reads
+            if is_target and not _READS_LAST.match(one.name):
+                constants = {(offset, width) for offset, width in constants if offset != operand.offset}
+            elif slots.get(operand.offset) in left or (operand.offset, _width(one)) in constants:
+                return True
+        if one.name.startswith("mov") and len(one.operands) == 2 and one.operands[0].startswith("$"):
+            place = memory(one.operands[1])
+            if place is not None and _is_slot(place):
+                constants.add((place.offset, _width(one)))
         left -= _written(one)
     if not code.complete:
         return False
@@ -266,6 +276,12 @@ def _is_unoptimised(code: Code, rows: "Sequence[Instruction]", stored: _Stored) 
         if place is not None and place.base == "rbp"
     ]
     return any(all(abs(offset - other) >= 32 for other in used) for offset in slots)
+
+
+def _width(one: Instruction) -> str:
+    """The letter of the size of an operand in memory."""
+    parts = [part for part in map(register, one.operands) if part is not None]
+    return {8: "q", 4: "l", 2: "w", 1: "b"}[parts[0][1]] if parts else one.name[-1]
 
 
 def _is_slot(place: Memory) -> bool:

@@ -127,6 +127,11 @@ def places(what: Passing, found: "Sequence[Reading]") -> "List[Optional[Place]]"
     return agreed
 
 
+def is_unknown(kind: str, what: Passing) -> bool:
+    """Whether nothing is known of how a type is passed."""
+    return words_of(kind, what.by_address) is None
+
+
 def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Place]]":
     """Whether ``this`` is passed, None where that is not known; and where."""
     members = {reading.member for reading in found}
