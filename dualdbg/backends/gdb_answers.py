@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..model import NativeFrame
 from .native import (
+    EntryCode,
     HelperAnswer,
     KeptArguments,
     MemoryRange,
@@ -60,6 +61,11 @@ def kept_arguments(answer: Any) -> KeptArguments:
     """Where arguments of a function still are."""
     kept = {str(name): (str(register), int(size)) for name, (register, size) in answer["kept"].items()}
     return KeptArguments(kept, tuple(numbers(answer["outside"])))
+
+
+def entry_code(answer: Any) -> EntryCode:
+    """What the code of a function tells of how it is called."""
+    return EntryCode(answer["evidence"], bool(answer["not_hidden"]), tuple(numbers(answer["outside"])))
 
 
 def step_result(answer: Any) -> StepResult | None:

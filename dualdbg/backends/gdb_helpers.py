@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from .native import (
     CallSite,
     CodeAddress,
     DecodedInstruction,
+    EntryCode,
     FunctionAddress,
     HelperAnswer,
     KeptArguments,
@@ -29,6 +31,7 @@ from .native import (
     ObjectPage,
     ObjectPath,
     ObjectRow,
+    Passing,
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
@@ -357,15 +360,11 @@ class GdbHelpers:
             int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
         )
 
-    async def teach_arguments(
-        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> None:
-        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
-
-        The rest is as for :meth:`passed_arguments`.
+    async def teach_arguments(self, address: int, entry: int, what: Passing) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there,
+        which begins at ``entry``.
         """
-        pairs = [list(one) for one in parameters]
-        await self._helper(shapes.nothing, "teach-arguments", address, entry, pairs, hidden, member)
+        await self._helper(shapes.nothing, "teach-arguments", address, entry, asdict(what))
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""
@@ -398,37 +397,28 @@ class GdbHelpers:
         return self._noted(await self._helper(rows, "variables", gdb_thread, level, style))
 
     async def passed_arguments(
-        self,
-        gdb_thread: int,
-        level: int,
-        entry: int,
-        parameters: Sequence[tuple[str, str]],
-        hidden: bool,
-        member: bool,
-        kept: Mapping[str, tuple[str, int]],
+        self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
-        ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
-        says so.
+        ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
         """
         rows = shapes.rows(NativeVariable)
-        pairs = [list(one) for one in parameters]
         found = await self._helper(
-            rows, "passed-arguments", gdb_thread, level, entry, pairs, hidden, member, dict(kept)
+            rows, "passed-arguments", gdb_thread, level, entry, asdict(what), dict(kept)
         )
         return self._noted(found)
 
-    async def note_arguments(
-        self, gdb_thread: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
+        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
 
-        The rest is as there.
+    async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
+        """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.
+
+        ``pads``: where exceptions land in it.
         """
-        pairs = [list(one) for one in parameters]
-        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, pairs, hidden, member)
+        return await self._helper(shapes.entry_code, "entry-code", list(parts), list(pads))
 
     async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
         """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""

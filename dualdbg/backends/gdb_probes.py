@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import CommandError
@@ -11,6 +11,7 @@ from . import gdb_answers as shapes
 from .events import NativeStopped, StopCause
 from .gdb_helpers import GdbHelpers
 from .gdb_process import GdbProcess
+from .native import Passing
 
 _HIT = "breakpoint-hit"  # gdb's word for it
 _TRACES = 1 << 30  # above it are numbers of probes that trace, and for which gdb has no breakpoint
@@ -135,16 +136,14 @@ class GdbProbes(GdbHelpers):
         )
         return int(address), int(descriptor)
 
-    async def traced_arguments(
-        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> list[dict[str, Any]]:
+    async def traced_arguments(self, address: int, what: Passing | None) -> list[dict[str, Any]]:
         """The arguments of the function that begins there which are one whole number or a pointer in a register.
 
-        ``parameters`` have name and type; without them debug info tells. Each has ``name``, ``type``, ``register``
-        (those of whole numbers from 0 on), ``size``, ``signed`` and ``pointer``.
+        Where ``what`` is None debug info tells them. Each has ``name``, ``type``, ``register`` (those of whole numbers
+        from 0 on), ``size``, ``signed`` and ``pointer``.
         """
-        given = [list(pair) for pair in parameters]
-        return await self._helper(list, "traced-arguments", address, given, hidden, member)
+        given = asdict(what) if what is not None else None
+        return await self._helper(list, "traced-arguments", address, given)
 
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
         """Close a descriptor of the target, by its C library's close."""

@@ -156,6 +156,39 @@ class KeptArguments:
 
 
 @dataclass(frozen=True)
+class Passing:
+    """What is known of a call of a function without debug info.
+
+    ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made, whose
+    type is ``result``; ``member``: then comes ``this``, of the class ``this`` where that is to be shown; ``table``: then
+    comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial. ``evidence``: what
+    the code of the function tells; ``as_written``: types are shown as C++ has them.
+    """
+
+    parameters: tuple[tuple[str, str], ...]
+    hidden: bool | None
+    member: bool | None
+    result: str | None = None
+    table: bool | None = False
+    this: str | None = None
+    by_address: tuple[str, ...] = ()
+    evidence: Mapping[str, Any] | None = None
+    as_written: bool = False
+
+
+@dataclass(frozen=True)
+class EntryCode:
+    """What the code of a function tells of how it is called: see ``gdb_scripts/dualdbg_helpers/entry_code.py``.
+
+    ``not_hidden``: no hidden argument says where the result is to be made. ``outside`` as in :class:`KeptArguments`.
+    """
+
+    evidence: Mapping[str, Any] | None
+    not_hidden: bool
+    outside: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class StepResult:
     """What a function has returned: the type and the text, which says so where the value is not known."""
 

@@ -16,6 +16,7 @@ from ..backends.native import (
     CallSite,
     CodeAddress,
     DecodedInstruction,
+    EntryCode,
     FunctionAddress,
     HelperAnswer,
     KeptArguments,
@@ -25,6 +26,7 @@ from ..backends.native import (
     ObjectPage,
     ObjectPath,
     ObjectRow,
+    Passing,
     RegisterText,
     ReturnAddress,
     StepEndNumbers,
@@ -176,13 +178,9 @@ class NativeBreakpointEngine(Protocol):
         none.
         """
 
-    async def teach_arguments(
-        self, address: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> None:
-        """Conditions and log texts at an address may be about the arguments of the function without debug info there.
-
-        ``parameters``: name and C++ type of each; ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``.
+    async def teach_arguments(self, address: int, entry: int, what: Passing) -> None:
+        """Conditions and log texts at an address may be about the arguments of the function without debug info there,
+        which begins at ``entry``.
         """
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
@@ -249,9 +247,7 @@ class ProbeEngine(Protocol):
         """Map memory that the target shares with us, and more of its own behind it. Returns its address, and the
         target's descriptor of it."""
 
-    async def traced_arguments(
-        self, address: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> list[dict[str, Any]]:
+    async def traced_arguments(self, address: int, what: Passing | None) -> list[dict[str, Any]]:
         """The arguments of a function that are a whole number or a pointer in a register; see GdbProbes."""
 
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
@@ -348,26 +344,21 @@ class Evaluating(Protocol):
         """Arguments and locals of a frame; none without debug info. ``style``: gdb's letter of a format."""
 
     async def passed_arguments(
-        self,
-        gdb_thread: int,
-        level: int,
-        entry: int,
-        parameters: Sequence[tuple[str, str]],
-        hidden: bool,
-        member: bool,
-        kept: Mapping[str, tuple[str, int]],
+        self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
     ) -> list[NativeVariable]:
         """The arguments of a frame of a function without debug info, which begins at ``entry``.
 
-        ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made;
-        ``member``: then comes ``this``. ``kept``: as in :class:`KeptArguments`. Where a value is not known its text
-        says so.
+        ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
         """
 
-    async def note_arguments(
-        self, gdb_thread: int, entry: int, parameters: Sequence[tuple[str, str]], hidden: bool, member: bool
-    ) -> None:
+    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
+
+    async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
+        """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.
+
+        ``pads``: where exceptions land in it.
+        """
 
     async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
         """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""

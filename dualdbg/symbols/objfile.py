@@ -41,6 +41,7 @@ class Objfile:
         self.elf = elf
         self.path = elf.path
         self._at: dict[int, Symbol | None] = {}
+        self._in_names: dict[bytes, bool] = {}
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Objfile:
@@ -133,6 +134,16 @@ class Objfile:
         which may be any of them.
         """
         return self._find(name, exact, SymbolTable.is_function, limit)
+
+    def has_in_names(self, letters: bytes) -> bool:
+        """Whether these are in the linkage names that it defines or uses; a zero byte is before and behind a name."""
+        if letters not in self._in_names:
+            self.elf.check_unchanged()
+            self._in_names[letters] = any(
+                next(self.elf.find_all(letters, table.strings.start, table.strings.end), None) is not None
+                for table in self.tables
+            )
+        return self._in_names[letters]
 
     def find_data(self, name: str, *, exact: bool = False) -> list[Symbol]:
         """Like :meth:`find_functions`, for variables, tables and constants."""

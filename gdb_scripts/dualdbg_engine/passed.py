@@ -9,7 +9,8 @@ import contextlib
 from typing import Any
 
 import gdb
-from dualdbg_helpers import abi, context, kept, passed
+from dualdbg_helpers import abi, context, kept, passed, placing, result_code
+from dualdbg_helpers import entry_code as code_reading
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
 from dualdbg_helpers.inferior import host_encoding
@@ -18,6 +19,9 @@ from . import entry_values, helpers
 from .threads import WORD, find_frame
 from .values import keep
 
+_NOT_KNOWN = "<not known>"
+_MOST_CODE = 1 << 16  # bytes of a function of which all ways are looked at; of a larger one its beginning
+_BEGINNING = 1 << 9
 FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
 
 
@@ -25,63 +29,61 @@ def passed_arguments(
     number: int,
     level: int,
     entry: int,
-    parameters: list[list[str]],
-    hidden: bool,
-    member: bool,
+    what: dict[str, Any],
     registers: "dict[str, list[Any]]",
 ) -> list[dict[str, Any]]:
-    """The arguments of a frame, each with its value where that is known for certain, by :func:`passed.places`.
+    """The arguments of a frame, each with its value where that is known for certain.
 
-    ``entry`` is the function's, ``parameters`` have name and type. ``registers`` are those of :func:`kept_arguments`.
-    What neither they nor :func:`note_arguments` tell is not known behind the entry; nothing is on another processor,
-    and behind an argument of whose type nothing is known.
+    ``entry`` is the function's, ``what`` is a :class:`placing.Passing`. ``registers`` are those of
+    :func:`kept_arguments`. What neither they nor :func:`note_arguments` tell is not known behind the entry; nothing is
+    on another processor, and where the ways in which it may be passed do not agree.
     """
     helpers.load()
     frame = find_frame(number, level)
     at_entry = level == 0 and _at_entry(frame, entry)
     noted = {} if at_entry else entry_values.noted(frame, entry)
-    places = passed.places([kind for _, kind in parameters], hidden, member)
+    passing = placing.passing(what)
     rows = []
-    for (name, kind), place in zip(parameters, places):
+    for name, kind, place in placing.agreed(passing):
         now = place if at_entry else _now(kind, place, registers)
         if place is None:
-            without = "<not known>"
+            without = _NOT_KNOWN
         elif name in noted:
             without = "%s (at entry)" % noted[name]
         else:
             without = "<not known any more>"
-        rows.append({"name": name, **_row(frame, kind, now, without)})
+        rows.append({"name": name, **_row(frame, kind, now, without, passing)})
     return rows
 
 
-def note_arguments(number: int, entry: int, parameters: list[list[str]], hidden: bool, member: bool) -> None:
+def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     """Where a thread stands at the entry of the function: note what is passed, for as long as this call lasts."""
     frame = find_frame(number, 0)
     if not _at_entry(frame, entry):
         return
     helpers.load()
     texts = {}
-    for (name, kind), place in zip(
-        parameters, passed.places([kind for _, kind in parameters], hidden, member)
-    ):
-        if place is not None:
+    passing = placing.passing(what)
+    for name, kind, place in placing.agreed(passing):
+        if place is not None and not placing.is_unknown(kind, passing):
             with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
                 texts[name] = _text(kind, _bytes(frame, kind, place))
     entry_values.note(frame, entry, texts)
 
 
 def passed_text(
-    frame: gdb.Frame, entry: int, parameters: "list[tuple[str, str]]", hidden: bool, member: bool, name: str
-) -> "tuple[str, bytes]":
-    """The text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
+    frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
+) -> "tuple[str, str, bytes]":
+    """Type and text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
     helpers.load()
-    places = passed.places([kind for _, kind in parameters], hidden, member)
-    place, kind = next((place, kind) for place, (one, kind) in zip(places, parameters) if one == name)
+    kind, place = next((kind, place) for one, kind, place in placing.agreed(what) if one == name)
     if place is None or not _at_entry(frame, entry):
         raise gdb.GdbError("the value of %s is not known here" % name)
     try:
         data = _bytes(frame, kind, place)
-        return passed.text_of(context.shared(), kind, data), data
+        if placing.is_unknown(kind, what):
+            raise gdb.GdbError("the value of %s is not known: its type, %s, is not" % (name, kind))
+        return kind, passed.text_of(context.shared(), kind, data), data
     except FAILURES as error:
         raise gdb.GdbError("%s: %s" % (name, getattr(error, "message", error))) from None
 
@@ -107,22 +109,45 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
+    code = _disassembled(parts)
+    if code is None:
+        return {"kept": {}, "outside": []}
+    found = kept.kept(code, pc)
+    return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
+
+
+def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
+    """What the code of a function tells of how it is called, by :mod:`entry_code` and :mod:`result_code`.
+
+    ``parts`` as in :func:`kept_arguments`; ``pads``: where exceptions land.
+    """
+    whole = sum(end - start for start, end in parts) <= _MOST_CODE
+    rows = _disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
+    if rows is None:
+        return {"evidence": None, "not_hidden": False, "outside": []}
+    code = code_reading.code_of(rows, whole)
+    found = code_reading.evidence(code)
+    not_hidden = whole and result_code.is_no_hidden_result(code, frozenset(pads), found.exact)
+    outside = code.outside if whole else []
+    return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}
+
+
+def _disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
+    """The instructions of the parts of a function, in AT&T's syntax; None on a processor that is not known."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
-        return {"kept": {}, "outside": []}
+        return None
     flavor = gdb.parameter("disassembly-flavor")
     if flavor != "att":
         gdb.execute("set disassembly-flavor att", to_string=True)
     try:
-        code = [
+        return [
             [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
             for start, end in parts
         ]
     finally:
         if flavor != "att":
             gdb.execute("set disassembly-flavor %s" % flavor, to_string=True)
-    found = kept.kept(code, pc)
-    return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
 
 
 def _at_entry(frame: gdb.Frame, entry: int) -> bool:
@@ -136,15 +161,20 @@ def _at_entry(frame: gdb.Frame, entry: int) -> bool:
     return bool(abi.arguments_intact(abi.X86_64, code))
 
 
-def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", without: str) -> dict[str, Any]:
+def _row(
+    frame: gdb.Frame, kind: str, place: "passed.Place | None", without: str, what: "placing.Passing"
+) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "type": passed.type_text(kind),
+        "type": passed.written_text(kind) if what.as_written else passed.type_text(kind),
         "value": without,
         "handle": None,
         "address": None,
         "expression": None,
     }
     if place is None:
+        return row
+    if placing.is_unknown(kind, what):
+        row["value"] = _raw(frame, place)
         return row
     try:
         data = _bytes(frame, kind, place)
@@ -158,6 +188,16 @@ def _row(frame: gdb.Frame, kind: str, place: "passed.Place | None", without: str
         if kind == "_object*" and address:
             row["handle"] = keep(address)
     return row
+
+
+def _raw(frame: gdb.Frame, place: "passed.Place") -> str:
+    """What is in the registers of an argument of whose type nothing is known."""
+    words = place.words if isinstance(place, passed.Registers) else ()
+    parts = [
+        "%s is 0x%x" % (word if isinstance(word, str) else "xmm%d" % word, int.from_bytes(register_bytes(frame, word), "little"))
+        for word in words
+    ]
+    return "<not known: %s>" % ", ".join(parts)
 
 
 def _text(kind: str, data: bytes) -> str:

@@ -12,7 +12,7 @@ import re
 from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 import gdb
-from dualdbg_helpers import context, passed
+from dualdbg_helpers import context, passed, placing
 from dualdbg_helpers.torch.tensor import Tensors
 
 from .passed import passed_text
@@ -81,7 +81,7 @@ def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    if not names or not names <= {name for name, _ in known.parameters}:
+    if not names or not names <= known.names:
         return None
     reader = _Reader(known, frame)
     try:
@@ -150,8 +150,7 @@ class _Reader:
 
     def _argument(self, name: str) -> Any:
         known = self._known
-        kind = next(kind for one, kind in known.parameters if one == name)
-        text, data = passed_text(self._frame, known.entry, known.parameters, known.hidden, known.member, name)
+        kind, text, data = passed_text(self._frame, known.entry, placing.passing(known.what), name)
         return _structured(kind, text, data)
 
 

@@ -72,7 +72,7 @@ def _register(frame: gdb.Frame, name: str) -> int:
 def _known(frame: gdb.Frame, kind: str) -> "Optional[Row]":
     if kind == returned.VOID:
         return None
-    name, found, target = returned.result_text(kind), returned.result_of(kind), context.shared()
+    name, found, target = passed.type_text(kind), returned.result_of(kind), context.shared()
     if found is None:
         return _unknown(frame, name, "where such a value is returned")
     try:

@@ -26,6 +26,7 @@ COMMANDS = {
     "delete-breakpoints": ("breakpoints", "delete_breakpoints"),
     "disassemble": ("disassembly", "disassemble"),
     "disassemble-until": ("disassembly", "disassemble_until"),
+    "entry-code": ("passed", "entry_code"),
     "environment-variable": ("new_program", "environment_variable"),
     "evaluate": ("values", "evaluate"),
     "forget-program": ("new_program", "forget_program"),

@@ -5,30 +5,30 @@ What reads arguments is loaded when there is such a breakpoint: that takes a whi
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 import gdb
 
 
 class Known(NamedTuple):
-    """What is known of the function that begins at ``entry``: its parameters, by name and C++ type, and the rest as in
-    :func:`passed.passed_arguments`.
-    """
+    """What is known of the function that begins at ``entry``: a :class:`placing.Passing` as the session has sent it."""
 
     entry: int
-    parameters: List[Tuple[str, str]]
-    hidden: bool
-    member: bool
+    what: Dict[str, Any]
+
+    @property
+    def names(self) -> Set[str]:
+        """The names of its arguments."""
+        own = {"this"} if self.what.get("this") else set()
+        return own | {name for name, _ in self.what["parameters"]}
 
 
 _known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
 
 
-def teach_arguments(
-    address: int, entry: int, parameters: List[List[str]], hidden: bool, member: bool
-) -> None:
+def teach_arguments(address: int, entry: int, what: Dict[str, Any]) -> None:
     """What is passed to the function at whose entry a breakpoint stops, at this address."""
-    _known[address] = Known(entry, [(name, kind) for name, kind in parameters], hidden, member)
+    _known[address] = Known(entry, what)
 
 
 def forget_arguments() -> None:

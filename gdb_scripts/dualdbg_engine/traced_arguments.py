@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import gdb
-from dualdbg_helpers import passed
+from dualdbg_helpers import passed, placing
 
 from . import helpers
 
@@ -15,24 +15,22 @@ _POINTERS = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
 _WORD = 8
 
 
-def traced_arguments(
-    address: int, parameters: "list[list[str]]", hidden: bool, member: bool
-) -> "list[dict[str, Any]]":
+def traced_arguments(address: int, what: "dict[str, Any] | None") -> "list[dict[str, Any]]":
     """The arguments of a function that are one whole number or a pointer, up to the first whose place is not certain.
 
-    ``parameters`` have name and type; where there are none, debug info tells them. ``register`` counts those of whole
-    numbers from 0 on.
+    ``what`` is a :class:`placing.Passing`; where there is none, and where nothing but the mangled name tells it and there
+    is debug info, that tells them. ``register`` counts those of
+    whole numbers from 0 on.
     """
-    if parameters:
-        return _by_names(parameters, hidden, member)
+    if what is not None and not (what["as_written"] and gdb.block_for_pc(address) is not None):
+        return _by_names(what)
     return _by_debug_info(address)
 
 
-def _by_names(parameters: "list[list[str]]", hidden: bool, member: bool) -> "list[dict[str, Any]]":
+def _by_names(what: "dict[str, Any]") -> "list[dict[str, Any]]":
     helpers.load()
     rows = []
-    places = passed.places([kind for _, kind in parameters], hidden, member)
-    for (name, kind), place in zip(parameters, places):
+    for name, kind, place in placing.agreed(placing.passing(what)):
         if not isinstance(place, passed.Registers) or place.words[0] not in passed.INTEGERS:
             continue
         is_pointer = kind.endswith(("*", "&"))

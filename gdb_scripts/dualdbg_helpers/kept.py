@@ -12,8 +12,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
-
-Row = Tuple[int, str]  # an instruction: its address, and gdb's text of it in AT&T's syntax
+from .att import PARTS, Instruction, Row, parsed
 
 
 class Kept(NamedTuple):
@@ -33,70 +32,15 @@ class Found(NamedTuple):
 
 
 _PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
-_LEGACY = {"rdi": "di", "rsi": "si", "rdx": "d", "rcx": "c", "rbx": "b", "rbp": "bp"}
-
-
-def _names() -> "Dict[str, Tuple[str, int]]":
-    """By each name of a part of a register: the whole one, and the size of the part in bytes."""
-    found: Dict[str, Tuple[str, int]] = {}
-    for name in (*ARGUMENTS[X86_64], *_PRESERVED):
-        if name in _LEGACY:
-            short = _LEGACY[name]
-            middle = short if len(short) == 2 else short + "x"
-            parts = {name: 8, "e" + middle: 4, middle: 2, short + "l": 1, short + "h": 1}
-        else:
-            parts = {name: 8, name + "d": 4, name + "w": 2, name + "b": 1}
-        found.update({part: (name, size) for part, size in parts.items()})
-    return found
-
-
-_NAMES = _names()
-_PREFIXES = {"bnd", "notrack", "data16", "cs", "ds", "es", "fs", "gs", "rex", "rex.W", "addr32"}
-_REPEATED = re.compile(r"rep|lock|xacquire|xrelease")
-_CONDITIONAL = re.compile(r"j(?!mp)\w+|loop\w*|xbegin")
-_READS_ALL = re.compile(r"v?(?:cmp[bwlq]?|test[bwlq]?|bt[wlq]?|u?comis[sd]|ptest|testp[sd])$")
-_READS_ONE = re.compile(
-    r"push|call|jmp|j\w+|mul|div|imul|idiv|nop|prefetch|wr[fg]sbase|ldmxcsr|fld|clflush|verr|ret"
-)
-_WRITES_ALL = re.compile(r"xchg|xadd|cmpxchg|mulx")
-_WRITES_UNSEEN = {"leave": "rbp", "leaveq": "rbp", "enter": "rbp", "cpuid": "rbx"}
+_FOLLOWED = {
+    part: whole for part, whole in PARTS.items() if whole[0] in (*ARGUMENTS[X86_64], *_PRESERVED)
+}
 # With these a function begins: what they write is their last operand.
 _FIRST = re.compile(
     r"(?:mov|push|sub|add|lea|xor|and|or|test|cmp|endbr64|nop|v?movap|v?movup|v?movdq|v?pxor|v?xorp|v?movs[sd])"
 )
 _STRING = re.compile(r"(?:movs[bwlq]?|movabs)$")  # without registers movs copies memory, as movabs may
 _LIMIT = 20000  # instructions
-
-
-class _Instruction(NamedTuple):
-    address: int
-    name: str
-    operands: List[str]
-    is_repeated: bool
-
-    @property
-    def target(self) -> "Optional[int]":
-        """Where a direct jump goes."""
-        match = re.match(r"0x[0-9a-f]+", self.operands[0]) if self.operands else None
-        return int(match.group(), 16) if match is not None else None
-
-    @property
-    def jumps(self) -> bool:
-        return self.name in ("jmp", "jmpq") or _CONDITIONAL.match(self.name) is not None
-
-    def written(self) -> "Set[str]":
-        """The registers of which it may write a part."""
-        operands = [one for one in self.operands if one.startswith("%")]
-        found = {_WRITES_UNSEEN[self.name]} if self.name in _WRITES_UNSEEN else set()
-        if self.is_repeated or _WRITES_ALL.match(self.name):
-            chosen = operands
-        elif len(self.operands) == 1:
-            chosen = [] if _READS_ONE.match(self.name) else operands
-        elif _READS_ALL.match(self.name) or not self.operands:
-            chosen = []
-        else:
-            chosen = [one for one in self.operands[-1:] if one.startswith("%")]
-        return found | {_NAMES[one[1:]][0] for one in chosen if one[1:] in _NAMES}
 
 
 def kept(parts: "Sequence[Sequence[Row]]", pc: int) -> Found:
@@ -107,7 +51,7 @@ def kept(parts: "Sequence[Sequence[Row]]", pc: int) -> Found:
     nothing = Found({}, [])
     if sum(map(len, parts)) > _LIMIT or any("(bad)" in text for rows in parts for _, text in rows):
         return nothing
-    code = [[_parsed(*row) for row in rows] for rows in parts]
+    code = [[parsed(*row) for row in rows] for rows in parts]
     inside = {one.address for rows in code for one in rows}
     jumps = [one for rows in code for one in rows if one.jumps]
     if any(one.target is None for one in jumps):
@@ -132,29 +76,7 @@ def kept(parts: "Sequence[Sequence[Row]]", pc: int) -> Found:
     return Found(found, outside)
 
 
-def _parsed(address: int, text: str) -> _Instruction:
-    words = re.sub(r"\s*(?:#|<).*$", "", text.strip()).split(None, 1)
-    repeated = False
-    while len(words) > 1 and (words[0] in _PREFIXES or _REPEATED.match(words[0])):
-        repeated = repeated or _REPEATED.match(words[0]) is not None
-        words = words[1].split(None, 1)
-    return _Instruction(
-        address, words[0] if words else "", _operands(words[1]) if len(words) > 1 else [], repeated
-    )
-
-
-def _operands(text: str) -> "List[str]":
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter == "(") - (letter == ")")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts]
-
-
-def _beginning(rows: "Sequence[_Instruction]") -> "Tuple[Dict[str, Tuple[str, int]], Dict[str, int], int]":
+def _beginning(rows: "Sequence[Instruction]") -> "Tuple[Dict[str, Tuple[str, int]], Dict[str, int], int]":
     """What the preserved registers hold when the instructions have run with which the function begins, which
     instruction has put it there, and where those end.
     """
@@ -176,13 +98,13 @@ def _beginning(rows: "Sequence[_Instruction]") -> "Tuple[Dict[str, Tuple[str, in
 
 
 def _copied(
-    one: _Instruction, holds: "Dict[str, Tuple[str, int]]"
+    one: Instruction, holds: "Dict[str, Tuple[str, int]]"
 ) -> "Optional[Tuple[str, Tuple[str, int]]]":
     """The register to which an instruction copies an argument, which, and how many bytes of it."""
     if one.name not in ("mov", "movq", "movl") or len(one.operands) != 2:
         return None
     source, target = (
-        _NAMES.get(operand[1:]) if operand.startswith("%") else None for operand in one.operands
+        _FOLLOWED.get(operand[1:]) if operand.startswith("%") else None for operand in one.operands
     )
     if source is None or target is None or source[1] != target[1] or source[1] < 4 or source[0] not in holds:
         return None
@@ -190,7 +112,7 @@ def _copied(
     return target[0], (argument, min(size, source[1]))
 
 
-def _end_of_return(rows: "Sequence[_Instruction]", at: int, inside: "Set[int]") -> "Optional[int]":
+def _end_of_return(rows: "Sequence[Instruction]", at: int, inside: "Set[int]") -> "Optional[int]":
     """The address of the return, or of the jump out of the function, to which the instruction leads straight on and
     without a call. None where it leads elsewhere: it is no part of a return.
     """

@@ -8,6 +8,7 @@ alone; tests/gdb_scripts/test_passed.py asks the compiler.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
@@ -22,6 +23,7 @@ from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
 
 INTEGER, SSE = "integer", "sse"
+_STACK = "stack"  # a word that never is in a register
 INTEGERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 FLOATS = 8  # xmm0 to xmm7
 
@@ -112,8 +114,34 @@ def _bool(_target: Any, data: bytes) -> str:
     return "true" if data[0] else "false"
 
 
+def _half(_target: Any, data: bytes) -> str:
+    return repr(struct.unpack("<e", data)[0])
+
+
+def _wide(signed: bool) -> Callable[[Any, bytes], str]:
+    return lambda _target, data: str(int.from_bytes(data, "little", signed=signed))
+
+
+def _complex(size: int) -> Callable[[Any, bytes], str]:
+    one = _float if size == 4 else _double
+    return lambda target, data: "%s + %si" % (one(target, data[:size]), one(target, data[size:]))
+
+
+def _x87(_target: Any, data: bytes) -> str:
+    """The double that is nearest to a number of the x87: 64 bits of mantissa, 15 of exponent, a sign."""
+    mantissa, rest = struct.unpack("<QH", data[:10])
+    exponent, sign = rest & 0x7FFF, -1.0 if rest >> 15 else 1.0
+    if exponent == 0x7FFF:
+        return repr(sign * float("inf")) if not mantissa << 1 & (1 << 64) - 1 else "nan"
+    try:
+        return repr(sign * math.ldexp(mantissa, exponent - 16383 - 63))
+    except OverflowError:
+        return "%s0x%xp%d" % ("-" if sign < 0 else "", mantissa, exponent - 16383 - 63)
+
+
 _NUMBERS = {
     "char": "<b", "signed char": "<b", "unsigned char": "<B", "short": "<h", "unsigned short": "<H", "int": "<i",
+    "wchar_t": "<i", "char8_t": "<B", "char16_t": "<H", "char32_t": "<I",
     "unsigned int": "<I", "long": "<q", "unsigned long": "<Q", "long long": "<q", "unsigned long long": "<Q",
 }  # fmt: skip
 _ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DeviceType")  # each of one byte
@@ -121,6 +149,16 @@ _VALUES: Dict[str, Value] = {
     "bool": Value(1, 1, (INTEGER,), _bool),
     "float": Value(4, 4, (SSE,), _float),
     "double": Value(8, 8, (SSE,), _double),
+    "_Float16": Value(2, 2, (SSE,), _half),
+    "long double": Value(16, 16, (_STACK,) * 3, _x87),  # class X87: on the stack
+    "float _Complex": Value(8, 4, (SSE,), _complex(4)),
+    "double _Complex": Value(16, 8, (SSE, SSE), _complex(8)),
+    "decltype(nullptr)": Value(8, 8, (INTEGER,), lambda target, data: "nullptr"),
+    "c10::Half": Value(2, 2, (INTEGER,), _half),
+    "c10::complex<float>": Value(8, 8, (SSE,), _complex(4)),
+    "c10::complex<double>": Value(16, 16, (SSE, SSE), _complex(8)),
+    "std::complex<float>": Value(8, 4, (SSE,), _complex(4)),
+    "std::complex<double>": Value(16, 8, (SSE, SSE), _complex(8)),
     "c10::Device": Value(2, 1, (INTEGER,), _device),
     "c10::DispatchKeySet": Value(
         8,
@@ -147,6 +185,25 @@ _OBJECTS: Dict[str, Object] = {
 _NOTHING = "nullopt"
 _PREFIX = re.compile(r"(\w+(?:::\w+)*)<(.*)>$")
 _STRING = re.compile(r"std::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>$")
+_ALLOCATED = (
+    (
+        re.compile(
+            r"\bstd::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>"
+        ),
+        "std::string",
+    ),
+    (re.compile(r"\bstd::vector<([^<>]*), std::allocator<\1 ?> ?>"), r"std::vector<\1>"),
+)
+# Classes of libstdc++ and of PyTorch whose copy or destructor is not trivial, whatever is in them.
+_BY_ADDRESS = re.compile(
+    r"std::(?:__\w+::)?(?:basic_string|vector|list|deque|map|multimap|set|multiset|unordered_map|unordered_multimap"
+    r"|unordered_set|unordered_multiset|function|shared_ptr|weak_ptr|unique_ptr|basic_ostream|basic_istream"
+    r"|basic_\w*stringstream|forward_list)<|std::(?:any|exception_ptr|thread)$"
+    r"|c10::(?:intrusive_ptr|weak_intrusive_ptr|SmallVector|List|Dict)<"
+)
+_STD_STRING = re.compile(r"std::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>$")
+_VECTOR = re.compile(r"std::vector<(.*), std::allocator<\1 ?> ?>$")
+_ITERATOR = re.compile(r"__gnu_cxx::__normal_iterator<|std::reference_wrapper<")
 _ALIASES = (
     (re.compile(r"\bstd::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>"), "string_view"),
     (re.compile(r"\bc10::ArrayRef<long>"), "IntArrayRef"),
@@ -155,6 +212,7 @@ _ALIASES = (
     (re.compile(r"\bc10::OptionalArrayRef<long>"), "OptionalIntArrayRef"),
     (re.compile(r"\bc10::OptionalArrayRef<c10::SymInt>"), "OptionalSymIntArrayRef"),
     (re.compile(r"\b_object\b"), "PyObject"),
+    *_ALLOCATED,
     (re.compile(r"\b(?:c10|at|std)::"), ""),
     (re.compile(r" const&$"), ""),
     (re.compile(r" >"), ">"),
@@ -168,11 +226,70 @@ def type_text(kind: str) -> str:
     return kind
 
 
+def written_text(kind: str) -> str:
+    """A type as it is written in C++, but for what nobody writes: allocators, traits."""
+    for pattern, word in _ALLOCATED:
+        kind = pattern.sub(word, kind)
+    return kind
+
+
+def _declarator(kind: str) -> str:
+    """What stands in the place of a name in the type of a pointer or reference to functions or arrays: ``*``, ``S::*``;
+    empty for any other type. With ``(`` behind it is about functions.
+    """
+    depth = 0
+    for at, letter in enumerate(kind):
+        depth += (letter == "<") - (letter == ">")
+        if letter != "(" or depth:
+            continue
+        end = _closing(kind, at)
+        inner = kind[at + 1 : end - 1]
+        if not re.match(r"[*&]|(?:[\w:]|<.*>)+::\*", inner):
+            return ""
+        found = _declarator(inner)
+        inner = re.sub(r"(?: ?(?:const|volatile))+$", "", inner)
+        return found or inner + kind[end : end + 1]
+    return ""
+
+
+def _closing(text: str, at: int) -> int:
+    """Behind the parenthesis that closes the one at ``at``."""
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] == "(") - (text[end] == ")")
+        if not depth:
+            return end + 1
+    return len(text)
+
+
+def _member_offset(_target: Any, data: bytes) -> str:
+    number = int.from_bytes(data, "little", signed=True)
+    return "null" if number == -1 else "offset %d" % number
+
+
+def _member_function(_target: Any, data: bytes) -> str:
+    """Itanium C++ ABI, 2.3: the address, or one more than an offset into the table; then what is added to ``this``."""
+    where, adjustment = struct.unpack("<Qq", data)
+    text = "entry %d of the vtable" % (where // 8) if where & 1 else "0x%x" % where
+    return "null" if not where else text + (", this %+d" % adjustment if adjustment else "")
+
+
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
     if kind in _VALUES:
         return _VALUES[kind]
+    if kind.endswith("::*"):
+        return Value(8, 8, (INTEGER,), _member_offset)
+    if kind.endswith(")") or kind.endswith("]") or ")(" in kind:
+        declarator = _declarator(kind)
+        if declarator.endswith("::*("):
+            return Value(16, 8, (INTEGER, INTEGER), _member_function)
+        if declarator:
+            number = _member_offset if "::*" in declarator and "&" not in declarator else _address
+            return Value(8, 8, (INTEGER,), number)
+        if kind.endswith(")") or kind.endswith("]"):
+            return None
     if kind.endswith(("*", "&")):
         return Value(
             8, 8, (INTEGER,), lambda target, data: _pointed(target, kind, int.from_bytes(data, "little"))
@@ -183,7 +300,9 @@ def value_of(kind: str) -> Optional[Value]:
     if match is None:
         return None
     outer, inner = match.groups()
-    if outer == "c10::ArrayRef" and _reader(inner) is not None:
+    if _ITERATOR.match(kind):
+        return Value(8, 8, (INTEGER,), _address)
+    if outer in ("c10::ArrayRef", "std::initializer_list"):
         return Value(16, 8, (INTEGER, INTEGER), lambda target, data: _array(target, inner, data))
     if outer == "c10::OptionalArrayRef":
         return _optional(value_of("c10::ArrayRef<%s>" % inner))
@@ -199,11 +318,19 @@ def object_of(kind: str) -> Optional[Object]:
     kind = _plain(kind)
     if kind in _OBJECTS:
         return _OBJECTS[kind]
+    string, vector = _STD_STRING.match(kind), _VECTOR.match(kind)
+    if string is not None and string.group(1):
+        return Object(32, _std_string)
+    if vector is not None and vector.group(1) != "bool" and _reader(vector.group(1)) is not None:
+        part = vector.group(1)
+        return Object(24, lambda target, address: _std_vector(target, part, address))
     match = _PREFIX.match(kind)
     if match is None:
-        return None
+        return Object(None, _address_text) if _BY_ADDRESS.match(kind) else None
     outer, inner = match.groups()
     held = object_of(inner) if outer == "std::optional" else None
+    if held is not None and held.size is None:
+        return Object(None, _address_text)
     if held is not None and held.size is not None:
         size, read = held.size, held.text
         whole = -(-(size + 1) // 8) * 8 if size % 16 else size + 16
@@ -215,7 +342,16 @@ def object_of(kind: str) -> Optional[Object]:
     if outer in ("c10::List", "c10::Dict"):
         tag = "GenericList" if outer == "c10::List" else "GenericDict"
         return Object(8, lambda target, address: target.decoder(IValues).payload(tag, address).text)
-    return None
+    return Object(None, _address_text) if _BY_ADDRESS.match(kind) else None
+
+
+def _address(_target: Any, data: bytes) -> str:
+    number = int.from_bytes(data, "little")
+    return "0x%x" % number if number else "null"
+
+
+def _address_text(_target: Any, address: int) -> str:
+    return "0x%x" % address
 
 
 def _plain(kind: str) -> str:
@@ -266,20 +402,43 @@ def _flags(count: int) -> Value:
 
 def _array(target: Any, inner: str, data: bytes) -> str:
     first, count = struct.unpack("<QQ", data)
-    found = _reader(inner)
-    assert found is not None
-    size, read = found
     if count > 1 << 40:
-        raise Implausible("no ArrayRef: %d elements" % count)
+        raise Implausible("no array: %d elements" % count)
+    return _elements(target, inner, first, count)
+
+
+def _elements(target: Any, inner: str, first: int, count: int) -> str:
+    found = _reader(inner)
+    if found is None:
+        return "%d elements at 0x%x" % (count, first)
+    size, read = found
     shown = [read(target, first + i * size) for i in range(min(count, MOST_ELEMENTS))]
     more = ["... %d in all" % count] if count > MOST_ELEMENTS else []
     return "[%s]" % ", ".join(shown + more)
 
 
+def _std_vector(target: Any, inner: str, address: int) -> str:
+    first, end = struct.unpack("<QQ", target.memory.read(address, 16))
+    size, _ = _reader(inner) or (1, None)
+    count, odd = divmod(end - first, size)
+    if end < first or odd or count > 1 << 40:
+        raise Implausible("no vector at 0x%x" % address)
+    return _elements(target, inner, first, count)
+
+
+def _std_string(target: Any, address: int) -> str:
+    first, length = struct.unpack("<QQ", target.memory.read(address, 16))
+    return _characters(target, first, length)
+
+
 def _string(target: Any, data: bytes) -> str:
     length, first = struct.unpack("<QQ", data)
+    return _characters(target, first, length)
+
+
+def _characters(target: Any, first: int, length: int) -> str:
     if length > 1 << 40:
-        raise Implausible("no string_view: %d characters" % length)
+        raise Implausible("no string: %d characters" % length)
     text = target.memory.read(first, min(length, MOST_TEXT)).decode("utf-8", "backslashreplace")
     return '"%s"%s' % (text, "... %d in all" % length if length > MOST_TEXT else "")
 
@@ -290,6 +449,8 @@ def _pointed(target: Any, kind: str, address: int) -> str:
     if not address:
         return "null"
     if inner == "char" and kind.endswith("*"):
+        if not target.memory.readable(address):
+            return "0x%x" % address
         return '"%s"' % target.memory.c_string(address, MOST_TEXT).decode("utf-8", "backslashreplace")
     found = object_of(inner)
     if found is not None:
@@ -300,40 +461,7 @@ def _pointed(target: Any, kind: str, address: int) -> str:
     return "0x%x" % address
 
 
-# -- places -----------------------------------------------------------------------------------------
-
-
-def places(kinds: Sequence[str], hidden: bool, member: bool) -> List[Optional[Place]]:
-    """Where each argument is at the entry of a function; None for those behind one of whose type nothing is known.
-
-    ``hidden``: the result is made where a first argument points to. ``member``: then comes ``this``.
-    """
-    integers, floats, stack = int(hidden) + int(member), 0, 0
-    found: List[Optional[Place]] = []
-    for kind in kinds:
-        value = value_of(kind)
-        if value is None and object_of(kind) is not None:
-            value = Value(8, 8, (INTEGER,), lambda target, data: "")
-        if value is None:
-            break
-        wanted = value.words.count(INTEGER)
-        fits = integers + wanted <= len(INTEGERS) and floats + len(value.words) - wanted <= FLOATS
-        if value.in_memory or not fits:
-            size = -(-value.size // 8) * 8
-            stack = -(-stack // max(value.align, 8)) * max(value.align, 8)
-            found.append(OnStack(stack))
-            stack += size
-            continue
-        words: List[Union[str, int]] = []
-        for word in value.words:
-            if word == INTEGER:
-                words.append(INTEGERS[integers])
-                integers += 1
-            else:
-                words.append(floats)
-                floats += 1
-        found.append(Registers(tuple(words)))
-    return found + [None] * (len(kinds) - len(found))
+# -- texts -----------------------------------------------------------------------------------------
 
 
 def text_of(target: Any, kind: str, data: bytes) -> str:
@@ -341,9 +469,8 @@ def text_of(target: Any, kind: str, data: bytes) -> str:
     value = value_of(kind)
     if value is not None:
         return value.text(target, data[: value.size])
-    found = object_of(kind)
-    assert found is not None
-    return found.text(target, int.from_bytes(data[:8], "little"))
+    found, address = object_of(kind), int.from_bytes(data[:8], "little")
+    return found.text(target, address) if found is not None else _address_text(target, address)
 
 
 def size_of(kind: str) -> int:

@@ -14,22 +14,13 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from .abi import split_list
 from .errors import Implausible
-from .passed import INTEGER, MOST_ELEMENTS, MOST_TEXT, Value, object_of, type_text, value_of
+from .passed import INTEGER, Value, object_of, value_of
 
 VOID = "void"
 INTEGERS = ("rax", "rdx")
 FLOATS = (0, 1)  # the numbers of xmm registers
 
 _TEMPLATE = re.compile(r"std::(?:__cxx11::)?(\w+)<(.*)>$")
-_ALLOCATED = (
-    (re.compile(r"\bstd::vector<([^<>]*), std::allocator<\1 ?> ?>"), r"vector<\1>"),
-    (
-        re.compile(
-            r"\bstd::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>"
-        ),
-        "string",
-    ),
-)
 
 
 Word = Union[str, int]
@@ -63,16 +54,11 @@ def registers_of(words: Tuple[str, ...]) -> Tuple[Word, ...]:
 def result_of(kind: str) -> Optional[Found]:
     """Where a result of a type is, and how it is read; None where that is not known."""
     value = value_of(kind)
+    if kind == "long double":
+        return None  # in a register of the x87, which is not read here
     if value is not None and not value.in_memory:
         return InRegisters(registers_of(value.words), _cut(value))
     return _made(kind)
-
-
-def result_text(kind: str) -> str:
-    """A type of a result as people write it: ``Tensor``, ``tuple<Tensor, Tensor>``, ``vector<Tensor>``."""
-    for pattern, word in _ALLOCATED:
-        kind = pattern.sub(word, kind)
-    return type_text(kind)
 
 
 def _cut(value: Value) -> Callable[[Any, bytes], str]:
@@ -91,10 +77,6 @@ def _made(kind: str) -> Optional[Made]:
     name, inner = match.groups() if match is not None else ("", "")
     if name == "tuple":
         return _tuple(split_list(inner))
-    if name == "vector":
-        return _vector(inner)
-    if name == "basic_string" and inner.startswith("char, std::char_traits<char>, std::allocator<char>"):
-        return Made(32, 8, _string)
     return None
 
 
@@ -120,31 +102,3 @@ def _tuple(kinds: List[str]) -> Optional[Made]:
         return "(%s)" % ", ".join(read(target, address + offset) for offset, read in places)
 
     return Made(-(-end // align) * align, align, text)
-
-
-def _vector(inner: str) -> Optional[Made]:
-    kind, *others = split_list(inner)
-    part = _made(kind)
-    # A vector of bool is another class.
-    if part is None or kind == "bool" or len(others) != 1 or not others[0].startswith("std::allocator<"):
-        return None
-    size, read = part.size, part.text
-
-    def text(target: Any, address: int) -> str:
-        first, end = struct.unpack("<QQ", target.memory.read(address, 16))
-        count, odd = divmod(end - first, size)
-        if end < first or odd or count > 1 << 40:
-            raise Implausible("no vector at 0x%x" % address)
-        shown = [read(target, first + i * size) for i in range(min(count, MOST_ELEMENTS))]
-        more = ["... %d in all" % count] if count > MOST_ELEMENTS else []
-        return "[%s]" % ", ".join(shown + more)
-
-    return Made(24, 8, text)
-
-
-def _string(target: Any, address: int) -> str:
-    first, length = struct.unpack("<QQ", target.memory.read(address, 16))
-    if length > 1 << 40:
-        raise Implausible("no string: %d characters" % length)
-    text = target.memory.read(first, min(length, MOST_TEXT)).decode("utf-8", "backslashreplace")
-    return '"%s"%s' % (text, "... %d in all" % length if length > MOST_TEXT else "")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...backends.native import Access
+from ...backends.native import Access, Passing
 from ...errors import CommandError, SpecError
 from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.torch.operators import Candidate
-from ...symbols.torch.signatures import Signature
+from ...symbols.names.signature import Signature
 from ..engines import NativeEngine
 from ..log_text import split_log
 from .native_expressions import names_in
@@ -102,6 +102,8 @@ class Points:
         self._probes = Probes(native, image)
         # Where a function without debug info begins, and what is passed to it, by an address in it.
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
+        # How the function at an entry is called, by its signature and by its code.
+        self.passing: Callable[[int, Signature], Awaitable[Passing]]
 
     def hold_back(self) -> None:
         """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
@@ -361,7 +363,8 @@ class Points:
             and not place.location.inlined_in
         ):
             known = self.signature_at(todo.address, False)
-            await self.tracing.learn_arguments(place, known[1] if known is not None else None)
+            what = await self.passing(*known) if known is not None else None
+            await self.tracing.learn_arguments(place, what)
 
     def _is_active(self, point: _Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
@@ -410,10 +413,11 @@ class Points:
         if found is None:
             return False
         entry, signature = found
-        pairs = [(one.name, one.type) for one in signature.parameters]
-        await self._native.teach_arguments(address, entry, pairs, signature.hidden, signature.member)
+        what = await self.passing(entry, signature)
+        await self._native.teach_arguments(address, entry, what)
         names = names_in(spec.condition or "")
-        return bool(names) and names <= {name for name, _ in pairs}
+        own = {"this"} if what.this is not None else set()
+        return bool(names) and names <= own | {name for name, _ in what.parameters}
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
         """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from ...backends.native import Passing
 from ...errors import CommandError, DualdbgError
 from ...known.c_functions import FUNCTIONS
 from ...model import Location
@@ -19,7 +20,6 @@ from ...snapshot.cpython.layout import PythonLayout, layout_of
 from ...snapshot.cpython.reader import Interpreter, find_interpreter
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace
-from ...symbols.torch.signatures import Signature
 from ...trace.collector import Argument, Source
 from ...trace.memory import TraceMemory
 from ...trace.python_lines import PythonLines, identity_of
@@ -171,7 +171,7 @@ class Tracing:
         last = len(recording.REGISTERS) - 1
         return tuple(row for row in rows if not self.times or row.register != last)
 
-    async def learn_arguments(self, place: TracedPlace, signature: Signature | None) -> None:
+    async def learn_arguments(self, place: TracedPlace, what: Passing | None) -> None:
         """What is passed in registers to the function of a place, as far as types tell."""
         address = place.location.address
         assert address is not None
@@ -183,17 +183,15 @@ class Tracing:
         if symbol.address + module.bias != address:
             return  # within the function the registers have other values
         known = FUNCTIONS.get(symbol.linkage_name)
-        if known is not None and signature is None:
+        if known is not None and what is None:
             rows = [
                 Argument(name, "void*" if pointer else "size_t", at, 8, False, pointer)
                 for at, (name, pointer) in enumerate(known)
             ]
             place.arguments = self._kept(rows)
             return
-        given = [(one.name, one.type) for one in signature.parameters] if signature is not None else []
-        flags = (signature.hidden, signature.member) if signature is not None else (False, False)
         try:
-            found = await self.native.traced_arguments(address, given, *flags)
+            found = await self.native.traced_arguments(address, what)
         except CommandError:  # debug info that gdb cannot read: its registers have no names then
             return
         place.arguments = self._kept([Argument(**row) for row in found])

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from ...backends import python as debugpy
-from ...backends.native import NativeVariable
+from ...backends.native import NativeVariable, Passing
 from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
 from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
-from ...symbols.torch.signatures import Signature
+from ...symbols.names.signature import Signature
 from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from . import deferred
+from .calling import by_signature
 from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
@@ -25,6 +26,8 @@ EVALUATION_DEADLINE = patient(3600.0)
 # In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
+_NOT_KNOWN = "<not known>"
+_LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
 _ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 
 
@@ -47,6 +50,8 @@ class ValueReader:
         self._next_reference = 1
         # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
+        # How the function at an entry is called, by its signature and by its code.
+        self.passing: Callable[[int, Signature], Awaitable[Passing]] = by_signature
         self.kept: KeptReader | None = None  # finds where arguments still are
         self.memory = MemoryValues(native, halting, reads, self.register)
 
@@ -202,17 +207,21 @@ class ValueReader:
         return await self._arguments(number, frame)
 
     async def _arguments(self, number: int, frame: NativeFrame) -> list[Value]:
-        """Without debug info: what is known to be passed, else the registers in which the ABI passes arguments."""
+        """Without debug info: what is known to be passed; and where that is not all, the registers in which the ABI
+        passes arguments.
+        """
         found = self.signature_at(frame.pc, frame.level > 0)
-        if found is not None:
-            entry, signature = found
-            parameters = [(one.name, one.type) for one in signature.parameters]
-            kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
-            how = (signature.hidden, signature.member, kept)
-            rows = await self._native.passed_arguments(number, frame.level, entry, parameters, *how)
-            return [self.native_value(row) for row in rows]
-        if frame.level != 0:
-            return []
+        if found is None:
+            return await self._argument_registers(number) if frame.level == 0 else []
+        entry, signature = found
+        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
+        what = await self.passing(entry, signature)
+        rows = await self._native.passed_arguments(number, frame.level, entry, what, kept)
+        values = [self.native_value(row) for row in rows]
+        open_ = signature.by_name and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
+        return [*values, *(await self._argument_registers(number) if open_ else [])]
+
+    async def _argument_registers(self, number: int) -> list[Value]:
         registers = await self._native.registers(number, _ARGUMENT_REGISTERS)
         return [
             Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
@@ -226,12 +235,9 @@ class ValueReader:
         if not isinstance(frame, NativeFrame) or frame.level != 0 or frame.line is not None:
             return
         found = self.signature_at(frame.pc, False)
-        if found is not None:
-            entry, signature = found
-            parameters = [(one.name, one.type) for one in signature.parameters]
+        if found is not None and 0 <= frame.pc - found[0] <= _LONGEST_PROLOGUE:
             number = await self._reads.gdb_thread(tid)
-            how = (signature.hidden, signature.member)
-            await self._native.note_arguments(number, entry, parameters, *how)
+            await self._native.note_arguments(number, found[0], await self.passing(*found))
 
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""

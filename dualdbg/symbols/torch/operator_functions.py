@@ -7,10 +7,12 @@ import re
 from ...errors import SpecError
 from ...model import Layer
 from ..address_space import AddressSpace, LoadedFunction, Module
+from ..names.calling import calling_of
 from ..names.demangle import demangle
 from ..names.result_types import result_type
 from .operators import Candidate, OperatorTable
-from .signatures import Signature, result_of_function, signature_of
+from ..names.signature import Signature
+from .signatures import result_of_function, signature_of
 
 # Made by PyTorch's tools/autograd/gen_python_functions.py.
 _BINDING = re.compile(r"torch::autograd::(?:.*::)?THPVariable_(\w+)")
@@ -33,15 +35,18 @@ def places_of(image: AddressSpace, candidate: Candidate, modules: list[Module]) 
 def signature_at(
     image: AddressSpace, operators: OperatorTable | None, pc: int, is_return: bool
 ) -> tuple[int, Signature] | None:
-    """Where the function at an address begins, and its signature, if it is one of an operator.
+    """Where the function at an address begins, and its signature: of an operator by its schema, of any other by its
+    mangled name, as far as that tells.
 
     ``is_return``: the address is one to which a call returns.
     """
     address = pc - is_return
     module = image.module_at(address)
     symbol = module.library.symbol_at(address - module.bias) if module and module.library else None
-    signature = signature_of(symbol, operators) if symbol is not None else None
-    return (symbol.address + module.bias, signature) if module and symbol and signature else None
+    if module is None or module.library is None or symbol is None:
+        return None
+    signature = signature_of(symbol, operators) or calling_of(symbol, module.library.has_in_names)
+    return (symbol.address + module.bias, signature) if signature is not None else None
 
 
 def result_at(image: AddressSpace, operators: OperatorTable | None, pc: int) -> tuple[str | None, bool]:

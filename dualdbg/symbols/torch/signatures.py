@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from ..names import cxx_names
+from ..names.signature import Parameter, Signature
 from ..names.symbol import Symbol
 from .native_functions import NativeFunction
 from .native_signature import arguments, kernel_parameters, parameter_types, parameters_of, result_of, returns
@@ -34,28 +34,6 @@ _STRUCTURED = re.compile(r"at::native::structured_(?P<name>\w+)::impl")
 # C++ types of results that come back in registers, or not at all. All others that are known are made in memory.
 _IN_REGISTERS = {"bool", "int", "float", "ScalarType", "Layout", "Device", "MemoryFormat", "QScheme"}
 _IN_MEMORY = {"Tensor", "Tensor[]", "Scalar", "Storage", "Generator"}
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A parameter: its name, and its C++ type as the demangler writes it."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True)
-class Signature:
-    """The parameters of a function, in order; ``member``: ``this`` comes before them.
-
-    ``hidden``: a first argument says where the result is to be made. ``result``: its C++ type, ``void`` for none; None
-    where that is not known.
-    """
-
-    parameters: tuple[Parameter, ...]
-    hidden: bool
-    member: bool = False
-    result: str | None = None
 
 
 def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature | None:

@@ -1,0 +1,210 @@
+"""Where arguments are at the entry of a function, by everything that may be true of it and is not refuted.
+
+The mangled name of a function tells neither whether a hidden argument says where the result is to be made, nor whether
+``this`` is passed, nor how a class is passed that nothing is known of. So all readings are laid out (System V ABI for
+AMD64, 3.2.3), those are dropped which the code of the function refutes (:mod:`entry_code`), and an argument is where all
+that are left agree.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+from .entry_code import FLOATS as VECTORS
+from .entry_code import Evidence
+from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, Value, object_of, value_of
+
+VARIADIC = "..."
+_POINTER_WORDS = (INTEGER,)
+# How a class or an enumeration may be passed of which nothing is known: in these words, or on the stack.
+_ANYHOW: Tuple[Optional[Tuple[str, ...]], ...] = (
+    (INTEGER,), (INTEGER, INTEGER), (INTEGER, SSE), (SSE, INTEGER), (SSE,), (SSE, SSE), (), None,
+)  # fmt: skip
+_MOST_READINGS = 512
+
+
+class Passing(NamedTuple):
+    """What is known of the call of a function before its code is looked at.
+
+    ``parameters``: name and type of each. ``hidden``: a first argument says where the result is to be made, which the
+    type ``result`` tells where that is known; ``member``:
+    then comes ``this``; ``table``: then comes a table of the bases that are virtual (constructors and destructors of
+    such bases). None: not known. ``by_address``: types whose copy is not trivial. ``this``: the class, where ``this`` is
+    to be shown. ``evidence``: what the code tells; None where it was not looked at. ``as_written``: types are shown as
+    C++ has them, else as PyTorch's users write them.
+    """
+
+    parameters: List[Tuple[str, str]]
+    hidden: Optional[bool]
+    member: Optional[bool]
+    result: Optional[str] = None
+    table: Optional[bool] = False
+    by_address: Sequence[str] = ()
+    this: Optional[str] = None
+    evidence: Optional[Evidence] = None
+    as_written: bool = False
+
+
+class Reading(NamedTuple):
+    """One way in which the arguments may be passed: for each parameter its place, None where that is not known."""
+
+    hidden: bool
+    member: bool
+    places: Tuple[Optional[Place], ...]
+    registers: Dict[str, Optional[int]]  # that are used; and the bytes that count, None where that is not known
+
+
+def passing(raw: "Dict[str, Any]") -> Passing:
+    """What the session has sent."""
+    evidence = raw.get("evidence")
+    return Passing(
+        [(name, kind) for name, kind in raw["parameters"]],
+        raw["hidden"],
+        raw["member"],
+        raw.get("result"),
+        raw.get("table", False),
+        raw.get("by_address", ()),
+        raw.get("this"),
+        Evidence(**evidence) if evidence is not None else None,
+        raw.get("as_written", False),
+    )
+
+
+def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
+    """How a type is passed; None where nothing is known of it."""
+    value = value_of(kind)
+    if value is None and (object_of(kind) is not None or kind in by_address):
+        return Value(8, 8, _POINTER_WORDS, lambda target, data: "")
+    return value
+
+
+def readings(what: Passing) -> "List[Reading]":
+    """All readings that nothing refutes; empty where there are too many."""
+    kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
+    known = [words_of(kind, what.by_address) for kind in kinds]
+    hidden, member, table = (
+        (flag,) if flag is not None else (False, True) for flag in (_is_hidden(what), what.member, what.table)
+    )
+    unknown = sum(one is None for one in known)
+    if len(hidden) * len(member) * len(table) * len(_ANYHOW) ** unknown > _MOST_READINGS:
+        return []
+    ways = itertools.product(*(((one,) if one is not None else _ANYHOW) for one in known))
+    found = [
+        _laid_out(is_hidden, is_member, has_table, way, kinds)
+        for way in ways
+        for is_hidden in hidden
+        for is_member in member
+        for has_table in table
+        if is_member or not has_table
+    ]
+    variadic = len(kinds) < len(what.parameters)
+    if what.evidence is None or variadic:
+        return found
+    left = [reading for reading in found if _agrees(reading, what.evidence)]
+    return left
+
+
+def _is_hidden(what: Passing) -> "Optional[bool]":
+    if what.hidden is not None or what.result is None:
+        return what.hidden
+    if what.result == "void":
+        return False
+    value = value_of(what.result)
+    if value is not None:
+        return value.in_memory and what.result != "long double"  # that one is in a register of the x87
+    return True if object_of(what.result) is not None or what.result in what.by_address else None
+
+
+def places(what: Passing, found: "Sequence[Reading]") -> "List[Optional[Place]]":
+    """Where each parameter is on which all readings agree."""
+    count = len(what.parameters)
+    rows = [reading.places for reading in found] or [()]
+    agreed: List[Optional[Place]] = []
+    for at in range(count):
+        column = {row[at] if at < len(row) else None for row in rows}
+        agreed.append(column.pop() if len(column) == 1 else None)
+    return agreed
+
+
+def is_unknown(kind: str, what: Passing) -> bool:
+    """Whether nothing is known of how a type is passed."""
+    return words_of(kind, what.by_address) is None
+
+
+def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Place]]":
+    """Whether ``this`` is passed, None where that is not known; and where."""
+    members = {reading.member for reading in found}
+    hidden = {reading.hidden for reading in found}
+    if len(members) != 1:
+        return None, None
+    member = members.pop()
+    if not member or len(hidden) != 1:
+        return member, None
+    return True, Registers((INTEGERS[int(hidden.pop())],))
+
+
+Way = Union[Value, Tuple[str, ...], None]
+
+
+def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]", kinds: "Sequence[str]") -> Reading:
+    integers, floats = int(hidden) + int(member) + int(table), 0
+    stack: Optional[int] = 0
+    used: Dict[str, Optional[int]] = {name: 8 for name in INTEGERS[:integers]}
+    found: List[Optional[Place]] = []
+    for way, kind in zip(ways, kinds):
+        words = way.words if isinstance(way, Value) else way
+        size = way.size if isinstance(way, Value) else None
+        align = way.align if isinstance(way, Value) else None
+        wanted = words.count(INTEGER) if words is not None else 0
+        vectors = len(words) - wanted if words is not None else 0
+        is_long = isinstance(way, Value) and way.in_memory
+        if words is None or is_long or integers + wanted > len(INTEGERS) or floats + vectors > FLOATS:
+            place, stack = _on_stack(stack, size, align)
+            found.append(place)
+            continue
+        names: List[Union[str, int]] = []
+        for word in words:
+            if word == INTEGER:
+                names.append(INTEGERS[integers])
+                used[INTEGERS[integers]] = size
+                integers += 1
+            else:
+                names.append(floats)
+                used[VECTORS[floats]] = None
+                floats += 1
+        found.append(Registers(tuple(names)) if names else None)
+    return Reading(hidden, member, tuple(found), used)
+
+
+def _on_stack(
+    stack: "Optional[int]", size: "Optional[int]", align: "Optional[int]"
+) -> "Tuple[Optional[Place], Optional[int]]":
+    if stack is None or size is None or align is None:
+        return None, None
+    align = max(align, 8)
+    start = -(-stack // align) * align
+    return OnStack(start), start + -(-size // 8) * 8
+
+
+def _agrees(reading: Reading, evidence: Evidence) -> bool:
+    """Whether what the code does with registers can be, if they are used as the reading says."""
+    used = reading.registers
+    if not set(evidence.read) <= set(used):
+        return False
+    if any(used[name] is not None and (used[name] or 0) <= 4 for name in evidence.wide if name in used):
+        return False
+    if not evidence.exact:
+        return True
+    return set(used) == set(evidence.read) and all(used[name] != 8 for name in evidence.narrow)
+
+
+def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":
+    """Name, type and place of each argument; ``this`` first where it is passed, or may be."""
+    found = readings(what)
+    member, place = this_place(found) if found else (what.member, None)
+    if what.this is not None and member is not False:
+        yield "this", what.this + "*", place
+    for (name, kind), where in zip(what.parameters, places(what, found)):
+        if kind != VARIADIC:
+            yield name, kind, where

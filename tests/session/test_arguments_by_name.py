@@ -1,0 +1,104 @@
+"""Arguments of C++ functions of which nothing but the mangled name is known: never a wrong one, and most are shown."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Exited, NativeFrame, Stopped, Value
+from tests.session.cxx_corpus import Function, Symbolic, library
+from tests.session.driver import Driver, run_session
+from tests.support import require
+
+SEED = 20261126
+NOT_KNOWN = "<not known"
+
+
+def prepared(folder: Path, count: int, flags: str) -> tuple[Path, dict[str, Function], dict[str, int]]:
+    """The script, the functions by linkage name, and where the library has its symbols."""
+    source, functions = library(random.Random(SEED), count)
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (folder / "corpus.cpp").write_text(source)
+    command = [compiler, "-std=c++17", "-w", *flags.split(), "-shared", "-fPIC", "corpus.cpp", "-o", "libcorpus.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    lines = subprocess.run(["nm", "libcorpus.so"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in lines.splitlines()]
+    symbols = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
+    found = {}
+    for one in functions:
+        letters = f"{len(one.name)}{one.name}" if "pl" not in one.name else one.name
+        names = [
+            name
+            for name in symbols
+            if letters in name and name.startswith("_Z") and "." not in name and "_ZT" not in name
+        ]
+        names = [name for name in names if one.form != "constructor" or f"{letters}C1E" in name]
+        assert len(names) == 1, (one, names)
+        found[names[0]] = one
+    script = folder / "script.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libcorpus.so')!r}).corpus_run()\n")
+    return script, found, symbols
+
+
+def judged(one: Function, values: list[Value], bias: int, symbols: dict[str, int], counts: Counter[tuple[str, str]]) -> list[str]:
+    """What is wrong about the arguments; ``counts`` has how many are shown and how many there are."""
+    wrong = []
+    rows = {value.name: value for value in values}
+    expected: list[tuple[str, str, str | Symbolic | None]] = [
+        (f"arg{at}", group, text) for at, (group, text) in enumerate(one.given, 1)
+    ]
+    if one.this is not None:
+        expected.append(("this", "this", Symbolic(one.this)))
+    elif one.form != "constructor" and "this" in rows and not rows["this"].value.startswith(NOT_KNOWN):
+        wrong.append(f"{one.form} {one.name}: this = {rows['this'].value}")
+    for name, group, text in expected:
+        row = rows.get(name)
+        shown = row is not None and not row.value.startswith(NOT_KNOWN)
+        counts[one.form, group] += shown
+        counts[one.form, f"{group} in all"] += 1
+        if not shown or row is None or text is None:
+            continue
+        want = f"{symbols[text.name] + bias:#x}" if isinstance(text, Symbolic) else text
+        if row.value != want:
+            wrong.append(f"{one.form} {one.name} -> {one.result}: {row.type} {name} = {row.value}, not {want}")
+    return wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", ["-O0", "-O2"])
+@pytest.mark.parametrize("count", [60, pytest.param(600, marks=pytest.mark.exhaustive)])
+def test_arguments_of_functions_that_nobody_describes(tmp_path: Path, count: int, flags: str) -> None:
+    script, known, symbols = prepared(tmp_path, count, flags)
+    counts: Counter[tuple[str, str]] = Counter()
+
+    async def work(driver: Driver) -> tuple[list[str], int]:
+        wrong: list[str] = []
+        seen = 0
+        stop = await driver.stop()
+        image = driver.session.breakpoints.image
+        while True:
+            frame = stop.frame
+            assert isinstance(frame, NativeFrame)
+            module = image.module_at(frame.pc)
+            symbol = module.library.symbol_at(frame.pc - module.bias)
+            one = next(known[name] for name in (symbol.linkage_name, *symbol.aliases) if name in known)
+            values = await driver.session.inspector.variables(driver.session.pid, frame)
+            wrong += judged(one, values, module.bias, symbols, counts)
+            seen += 1
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return wrong, seen
+            stop = event.stop
+
+    wrong, seen = run_session(work, script, *known)
+    for form, group in sorted(counts):
+        if not group.endswith("in all"):
+            print(f"{flags}: {form}, {group}: {counts[form, group]} of {counts[form, group + ' in all']}")
+    assert wrong == []
+    assert seen >= count
