@@ -255,7 +255,7 @@ class _Tracer:
             try:
                 self.summary = await self._trace.end()
                 try:
-                    self._write_files(session)
+                    self._write_files()
                 except UsageError as error:
                     self.failure = error
             finally:
@@ -319,7 +319,7 @@ class _Tracer:
 
     # -- the result ---------------------------------------------------------------------------------
 
-    def _write_files(self, session: Session) -> None:
+    def _write_files(self) -> None:
         options = self._options
         if options.folded is not None:
             with _opened(options.folded, "--folded") as file:
@@ -341,7 +341,7 @@ class _Tracer:
             chrome_events.write(
                 self._spool,
                 file,
-                session.pid,
+                self._trace.names,
                 lambda source: (
                     (clock.began_ns, 1e9) if sources[source].in_nanoseconds else (clock.began, speed)
                 ),

@@ -15,6 +15,7 @@ from ..probes import durations, recording
 from .memory import TraceMemory
 from .python_lines import PythonLine
 from .tally import Kind, Sum, Tally, tally
+from .thread_names import ThreadNames
 
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
@@ -86,7 +87,7 @@ class Lines(Protocol):
 class Source:
     """Where records come from: the memory of a program; its ``python``, as soon as that is known.
 
-    ``in_nanoseconds``: times are those of the monotonic clock, and not of the processor's counter.
+    ``in_nanoseconds``: times are those of the raw monotonic clock, and not of the processor's counter.
     """
 
     memory: TraceMemory
@@ -129,7 +130,7 @@ class Collector:
 
     ``sources`` gives the programs so far, ``arguments`` those of a probe, ``call_of`` for the probe of returns that of
     the calls. The first ``most`` records are written to ``spool``, with the number of their source in the place of
-    their own.
+    their own; ``names`` learns those of their threads.
     """
 
     def __init__(
@@ -139,11 +140,13 @@ class Collector:
         spool: BinaryIO | None = None,
         most: int = 0,
         call_of: Callable[[TraceMemory, int], int | None] = lambda memory, probe: None,
+        names: ThreadNames | None = None,
     ) -> None:
         self._sources = sources
         self._call_of = call_of
         self._arguments = arguments
         self._spool, self._room = spool, most
+        self._names = names
         self.records: dict[tuple[TraceMemory, int], Records] = {}
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
@@ -247,6 +250,8 @@ class Collector:
         for probe in probes:
             self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
+            if self._names is not None:
+                self._names.learn({who & 0xFFFFFFFF for who, *_ in counts if who >> 32 in probes})
             count = min(len(piece) // recording.WORDS, self._room)
             words = array("Q", piece[: count * recording.WORDS].tobytes())
             words[recording.NUMBER :: recording.WORDS] = array("Q", [index]) * count

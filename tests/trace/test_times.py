@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.trace.test_counts import pytestmark, result, run
-from tests.trace.test_records import library
+from tests.trace.test_records import events_in, library
 
 __all__ = ["library", "pytestmark"]
 
@@ -114,7 +114,7 @@ def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Pa
     events, stacks = tmp_path / "events.json", tmp_path / "stacks.txt"
     said = run("--time", "--json", "--perfetto", events, "--folded", stacks, "-b", "twice", script)
     row = result(said)["twice"]
-    found: list[dict[str, Any]] = json.loads(events.read_text())["traceEvents"]
+    found: list[dict[str, Any]] = events_in(events)
     assert len(found) == 500 == row["timed"]
     assert {event["ph"] for event in found} == {"X"}
     assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(
