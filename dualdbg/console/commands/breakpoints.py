@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...model import Breakpoint, State
-from ...symbols.locspec.hit_conditions import MOST_HITS
+from ...model import MOST_HITS, Breakpoint, State
 from ..reports import BreakpointsReport
 from .registry import command
 

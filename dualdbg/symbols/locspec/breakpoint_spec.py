@@ -17,9 +17,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SpecError
-from ...model import BreakpointKind, BreakpointSpec, Language, Layer
+from ...model import MOST_HITS, BreakpointKind, BreakpointSpec, Language, Layer
 from .function_names import SUFFIXES, Problem
-from .hit_conditions import MOST_HITS, check_hit_condition
+from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
 _KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|if)(?=\s|$|\")")

@@ -12,8 +12,6 @@ from collections.abc import Callable
 
 from ...errors import SpecError
 
-MOST_HITS = 2**31 - 1
-"""From which hit on a breakpoint may stop: gdb counts those that it passes over in 32 bits, with a sign."""
 _PATTERN = re.compile(r"\s*(==|=|!=|>=|<=|>|<|%)?\s*(\d{1,18})\s*")
 
 _COMPARISONS: dict[str, Callable[[int, int], bool]] = {
