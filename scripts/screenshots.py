@@ -1,7 +1,8 @@
 """Makes the pictures of the documentation: the dashboard and commands on real sessions of the samples, as SVG.
 
 python scripts/screenshots.py [NAME…], in the project's folder, makes them; with --check it writes nothing and says
-which one says something else now (status 1). The site's pages are pictures of a browser: those are only made.
+which one says something else now (status 1). The site's pages and Perfetto are pictures of a browser: those are only
+made.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from dualdbg.symbols.cache import cache_directory  # noqa: E402
 from dualdbg.symbols.torch.operators import OperatorTable  # noqa: E402
 from dualdbg.target import interpreter  # noqa: E402
 from dualdbg.tui.terminal.pty import ENVIRONMENT  # noqa: E402
-from scripts import picture_text, site_pictures, terminal_pictures  # noqa: E402
+from scripts import perfetto, picture_text, site_pictures, terminal_pictures  # noqa: E402
 from tests.support import build_native  # noqa: E402
 from tests.tui.driver import Screen, on_screen  # noqa: E402
 
@@ -276,6 +277,11 @@ def draw(name: str) -> str:
 HANG = "dashboard-hang"
 DRAWN = (*PICTURES, HANG, *terminal_pictures.TERMINALS)
 """Pictures of text, which can be compared."""
+BROWSED: Mapping[str, Callable[[str], bytes]] = {
+    **dict.fromkeys(site_pictures.SITES, site_pictures.take),
+    **dict.fromkeys(perfetto.PICTURES, perfetto.take),
+}
+"""Pictures of a browser, as PNG."""
 
 
 def is_as_there(name: str) -> bool:
@@ -287,9 +293,9 @@ def is_as_there(name: str) -> bool:
 
 
 def make(name: str) -> None:
-    if name in site_pictures.SITES:
+    if name in BROWSED:
         path = IMAGES / f"{name}.png"
-        path.write_bytes(site_pictures.take(name))
+        path.write_bytes(BROWSED[name](name))
     else:
         path = IMAGES / f"{name}.svg"
         path.write_text(draw(name))
@@ -298,7 +304,7 @@ def make(name: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="make the pictures of the documentation, or compare them")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*DRAWN, *site_pictures.SITES)))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*DRAWN, *BROWSED)))
     parser.add_argument("--check", action="store_true", help="compare with what is there; write nothing")
     given = parser.parse_args()
     build_native()
@@ -306,7 +312,7 @@ def main() -> int:
         told = [is_as_there(name) for name in given.names or DRAWN]  # all of them, not up to the first
         return 0 if all(told) else 1
     IMAGES.mkdir(parents=True, exist_ok=True)
-    for name in given.names or (*DRAWN, *site_pictures.SITES):
+    for name in given.names or (*DRAWN, *BROWSED):
         make(name)
     return 0
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import os
-import shutil
 import subprocess
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from scripts import chromium
+from scripts.served import served
 
 ROOT = Path(__file__).resolve().parent.parent
 SITE = ROOT / "build" / "site"
@@ -20,15 +17,13 @@ SIZE = (1280, 900)
 SITES = {"site": 1, "site-dark": 0}
 """The pictures, and what the browser says of the user's wish: Blink's number for light and for dark."""
 
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
 
 def take(name: str) -> bytes:
     """The picture as PNG. Raises SystemExit where the site cannot be built or there is no browser."""
-    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    browser = chromium.find()
     if browser is None:
         raise SystemExit(
-            f"{name}: no browser takes the picture: none of {', '.join(_BROWSERS)} is on the PATH"
+            f"{name}: no browser takes the picture: none of {', '.join(chromium.NAMES)} is on the PATH"
         )
     if subprocess.run([ROOT / "scripts" / "build-docs", ROOT / "build" / "docs-venv"], cwd=ROOT).returncode:
         raise SystemExit(f"{name}: the site could not be built (see above)")
@@ -53,22 +48,3 @@ def take(name: str) -> bytes:
         if done.returncode or not picture.exists():
             raise SystemExit(f"{name}: {browser}: status {done.returncode}\n{done.stderr}")
         return picture.read_bytes()
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address of a server for the site's files, on loopback: its search works with a server only."""
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
-
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *arguments: object) -> None:
-        """Requests are not told."""

@@ -62,6 +62,8 @@ _VARIES = (
     (re.compile(r"build/samples/cpython-\w+-\w+/"), "build/samples/BUILD/"),
     (re.compile(r"(asyncio/\w+\.py):\d+"), r"\1:LINE"),
     (re.compile(r" *-?\d+\.\d{4}(?=[\],])"), "RANDOM"),  # of a tensor that is printed
+    (re.compile(r"\b[\d.]+ (?:ns|µs|ms|s|min)\b"), "TIME"),
+    (re.compile(r"^( +[\d,]+ +)[\d,]+(?=  )"), r"\1RATE"),  # of a trace: hits, and hits a second
     (re.compile(r" +"), " "),
 )
 

@@ -242,7 +242,7 @@ class _Tracer:
             try:
                 self.summary = await self._trace.end()
                 try:
-                    self._write_files(session)
+                    self._write_files()
                 except UsageError as error:
                     self.failure = error
             finally:
@@ -306,7 +306,7 @@ class _Tracer:
 
     # -- the result ---------------------------------------------------------------------------------
 
-    def _write_files(self, session: Session) -> None:
+    def _write_files(self) -> None:
         options = self._options
         if options.folded is not None:
             with _opened(options.folded, "--folded") as file:
@@ -328,7 +328,7 @@ class _Tracer:
             chrome_events.write(
                 self._spool,
                 file,
-                session.pid,
+                self._trace.names,
                 lambda source: (
                     (timing.began_ns, 1e9) if sources[source].in_nanoseconds else (timing.began, speed)
                 ),

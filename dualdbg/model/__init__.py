@@ -1,6 +1,7 @@
 """The words that every part of dualdbg uses: frozen dataclasses and enums, nothing that acts."""
 
 from .breakpoints import (
+    MOST_HITS,
     STEP_LAYERS,
     SUFFIX_FIELDS,
     Breakpoint,
@@ -35,6 +36,7 @@ from .tasks import Task, Tasks, TaskState
 from .values import RETURNED, Value
 
 __all__ = [
+    "MOST_HITS",
     "RETURNED",
     "STEP_LAYERS",
     "SUFFIX_FIELDS",

@@ -101,6 +101,8 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
+MOST_HITS = 2**31 - 1
+"""From which hit on a breakpoint may stop at most: gdb counts those that it passes over in 32 bits, with a sign."""
 SUFFIX_FIELDS = ("condition", "hits", "hit_condition", "log", "temporary", "thread", "fast", "counts")
 """What of a spec is no part of its place, and may be changed while the breakpoint stays."""
 

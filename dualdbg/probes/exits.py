@@ -1,6 +1,7 @@
 """Where a function returns, and where a jump can be written that comes by there. Pure.
 
 A way out that is not found, or has no room for a jump, costs the times of the calls that leave by it, and no more.
+Bytes that may be data are not written to: code is what the function's own jumps lead to.
 """
 
 from __future__ import annotations
@@ -58,24 +59,72 @@ class _Search:
     placed: list[Placement] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.bodies: list[list[Any]] = []
-        self.pieces: list[tuple[int, bytes]] = []
-        waiting = [(self.function.start, self.function.code)]
+        self.pieces = [(self.function.start, self.function.code)]
+        self._reached: dict[int, Any] = {}  # by address
+        self._follow([self.function.start, *self.function.pads])
+        self.has_table = any(map(_is_table, self._reached.values()))
+        self.bodies = [body for piece in self.pieces for body in self._bodies(*piece)]
+        self.targets = sorted({*all_targets(self.function), *self.function.pads})
+
+    def _follow(self, waiting: list[int]) -> None:
+        """Note the instructions that are come to from there, and the pieces of code they are in."""
         others = list(self.function.others)
         while waiting:
-            piece = waiting.pop()
-            self.pieces.append(piece)
-            self.bodies.append(list(_decoded(*piece)))
-            leads = {target_of(one) for one in self.bodies[-1] if not one.is_call_near}
-            found = [other for other in others if any(_is_of(other, target) for target in leads)]
-            waiting += found
+            target = waiting.pop()
+            found = [other for other in others if _is_of(other, target)]
+            self.pieces += found
             others = [other for other in others if other not in found]
-        self.has_table = any(
-            one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _leaves_by_memory(one)
-            for body in self.bodies
-            for one in body
+            piece = next((one for one in self.pieces if one[0] <= target < one[0] + len(one[1])), None)
+            if piece is None:
+                continue
+            start, code = piece
+            for one in _decoded(target, code[target - start :]):
+                if one.ip in self._reached or one.code == iced.Code.INVALID:
+                    break
+                self._reached[one.ip] = one
+                leads = target_of(one)
+                if leads is not None and not one.is_call_near:
+                    waiting.append(leads)
+                if one.flow_control in _ends_of_flow():
+                    break
+
+    def _bodies(self, start: int, code: bytes) -> Iterator[list[Any]]:
+        """The instructions of a piece, each run of them that follow one another.
+
+        Between those that were come to there is padding; and where a jump through a table leads on, code, if it looks
+        like code all along.
+        """
+        body: list[Any] = []
+        at, end = start, start + len(code)
+        for one in [*(self._reached[ip] for ip in sorted(self._reached) if start <= ip < end), None]:
+            until = one.ip if one is not None else end
+            if until < at:  # it lies in another one: which of them is meant depends on who comes there
+                continue
+            between = list(_decoded(at, code[at - start : until - start]))
+            if between and not self._is_code(between):
+                yield body
+                body = []
+            else:
+                body += between
+            if one is not None:
+                body.append(one)
+                at = one.ip + one.len
+        yield body
+
+    def _is_code(self, between: list[Any]) -> bool:
+        if all(map(_is_padding, between)):
+            return True
+        own = {one.ip for one in between}
+        leads = [target_of(one) for one in between if not one.is_call_near]
+        return (
+            self.has_table
+            and not any(one.code == iced.Code.INVALID for one in between)
+            and all(
+                lead in own or lead in self._reached
+                for lead in leads
+                if lead is not None and self.function.start <= lead < self.function.end
+            )
         )
-        self.targets = sorted({*all_targets(self.function), *self.function.pads})
 
     def is_way_out(self, one: Any) -> bool:
         """Whether the function is left here. Raises CannotPlace where that cannot be told, or depends."""
@@ -178,6 +227,16 @@ def _decoded(start: int, code: bytes) -> Iterator[Any]:
 
 def _is_padding(one: Any) -> bool:
     return one.mnemonic in {getattr(iced.Mnemonic, name) for name in _PADDING}
+
+
+def _is_table(one: Any) -> bool:
+    """Whether it is a jump through a table, or may be one."""
+    return one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _leaves_by_memory(one)
+
+
+def _ends_of_flow() -> tuple[Any, ...]:
+    flow = iced.FlowControl
+    return flow.UNCONDITIONAL_BRANCH, flow.INDIRECT_BRANCH, flow.RETURN, flow.EXCEPTION
 
 
 def _leaves_by_memory(one: Any) -> bool:

@@ -21,6 +21,7 @@ from ..trace.collector import Collector, Records, Source, Times
 from ..trace.python_lines import PythonLine
 from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.summary import Caller, Row, Summary, summed
+from ..trace.thread_names import ThreadNames
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
 
@@ -67,6 +68,7 @@ class Trace:
         self._shares_stacks = False
         self._modules: dict[tuple[int, int], Module | None] = {}  # by address and epoch
         self._session: Session
+        self.names: ThreadNames
         self.collector: Collector
 
     @property
@@ -77,13 +79,14 @@ class Trace:
     def begin(self, session: Session, *, is_ours: bool) -> None:
         """Called before anything happens in the session. ``is_ours``: its program was started by it."""
         self._session = session
+        self.names = ThreadNames(lambda: session.pid)
         self._begun = True
         session.new_program.brings_python = False
         self.tracing.records = not self._counts
         self.tracing.times = self._clock is not None
         tracing = self.tracing
         self.collector = Collector(
-            tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of
+            tracing.sources, tracing.arguments, self._spool, self._most, tracing.call_of, self.names
         )
         tracing.before_change = self._learn_modules
         if is_ours:  # another process is not given one more trap, for the case of our death

@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 from typing import BinaryIO, Protocol
 
 from ..errors import DualdbgError
-from ..probes import durations, recording
+from ..probes import recording
 from .memory import TraceMemory
 from .python_lines import PythonLine
 from .tally import Kind, Sum, Tally, tally
+from .thread_names import ThreadNames
 
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
@@ -86,7 +87,7 @@ class Lines(Protocol):
 class Source:
     """Where records come from: the memory of a program; its ``python``, as soon as that is known.
 
-    ``in_nanoseconds``: times are those of the monotonic clock, and not of the processor's counter.
+    ``in_nanoseconds``: times are those of the raw monotonic clock, and not of the processor's counter.
     """
 
     memory: TraceMemory
@@ -129,7 +130,7 @@ class Collector:
 
     ``sources`` gives the programs so far, ``arguments`` those of a probe, ``call_of`` for the probe of returns that of
     the calls. The first ``most`` records are written to ``spool``, with the number of their source in the place of
-    their own.
+    their own; ``names`` learns those of their threads.
     """
 
     def __init__(
@@ -139,11 +140,13 @@ class Collector:
         spool: BinaryIO | None = None,
         most: int = 0,
         call_of: Callable[[TraceMemory, int], int | None] = lambda memory, probe: None,
+        names: ThreadNames | None = None,
     ) -> None:
         self._sources = sources
         self._call_of = call_of
         self._arguments = arguments
         self._spool, self._room = spool, most
+        self._names = names
         self.records: dict[tuple[TraceMemory, int], Records] = {}
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
@@ -212,7 +215,7 @@ class Collector:
             self._look_for_python(source)
             words = 0
             if index == len(self._tallies):
-                self._tallies.append(tally())
+                self._tallies.append(tally(source.in_nanoseconds or source.memory.shared.times))
             for piece in source.memory.take(self._tallies[index].take):
                 self._add(index, source, piece)
                 words += len(piece)
@@ -237,16 +240,21 @@ class Collector:
         whose = {who >> 32 for who, *_ in counts}
         probes = {probe for probe in whose if probe < source.memory.probes}
         returns = {one: call for one in probes if (call := self._call_of(source.memory, one)) is not None}
-        if returns:
-            self._add_times(source, returns, piece, lines)
-        for (who, caller, code, instruction), count in counts.items():
+        for (who, caller, code, instruction), met in counts.items():
             probe, tid = who >> 32, who & 0xFFFFFFFF
-            if probe in probes and probe not in returns:
-                found = self.records.setdefault((source.memory, probe), Records())
-                found.sites[Site(tid, caller, lines.get((code, instruction)), self._epoch)] += count
+            if probe not in probes:
+                continue
+            found = self.records.setdefault((source.memory, returns.get(probe, probe)), Records())
+            site = Site(tid, caller, lines.get((code, instruction)), self._epoch)
+            if probe in returns:
+                found.times.setdefault(site, Times()).add(Times(met.hits, met.total, met.longest))
+            else:
+                found.sites[site] += met.hits
         for probe in probes:
             self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
+            if self._names is not None:
+                self._names.learn({who & 0xFFFFFFFF for who, *_ in counts if who >> 32 in probes})
             count = min(len(piece) // recording.WORDS, self._room)
             words = array("Q", piece[: count * recording.WORDS].tobytes())
             words[recording.NUMBER :: recording.WORDS] = array("Q", [index]) * count
@@ -281,24 +289,6 @@ class Collector:
             if line is not None or key not in self.lines:
                 self.lines[key] = line
         return found
-
-    def _add_times(
-        self,
-        source: Source,
-        returns: Mapping[int, int],
-        piece: memoryview,
-        lines: Mapping[tuple[int, int], PythonLine | None],
-    ) -> None:
-        found: dict[tuple[int, ...], list[int]] = {}
-        words = (recording.THREAD, recording.CALLER, recording.CODE, recording.INSTRUCTION)
-        keys = zip(*(piece[word :: recording.WORDS] for word in words), strict=True)
-        for key, duration in zip(keys, piece[durations.DURATION :: recording.WORDS], strict=True):
-            if key[0] >> 32 in returns:
-                found.setdefault(key, []).append(duration)
-        for (who, caller, code, instruction), lasted in found.items():
-            records = self.records.setdefault((source.memory, returns[who >> 32]), Records())
-            site = Site(who & 0xFFFFFFFF, caller, lines.get((code, instruction)), self._epoch)
-            records.times.setdefault(site, Times()).add(Times(len(lasted), sum(lasted), max(lasted)))
 
     def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
         """``is_alone``: all records are this probe's."""

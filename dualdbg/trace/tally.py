@@ -1,4 +1,4 @@
-"""Counts records that say the same, and sums their numbers, by machine code in this process: as fast as they come.
+"""Counts records that say the same, sums their numbers and times, by machine code in this process: as they come.
 
 A table has a slot for each four words that were met: thread and probe, caller, code object, instruction. Each look at
 the rings empties it. Where no machine code may be made, ``PlainTally`` does the same, some ten times as slow.
@@ -13,9 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from ..probes import recording
+from ..probes import durations, recording
 from ..probes.machine import Writer, register
 from ..probes.placement import iced
 from .memory import complete
@@ -27,12 +27,16 @@ _WORD = 8
 _SITE = struct.Struct("=4Q")
 _REST = recording.RECORD - _WORD * recording.THREAD - _SITE.size
 _SITES = struct.Struct(f"={_WORD * recording.THREAD}x{_SITE.size}s{_REST}x")
+_DURATIONS = struct.Struct(f"={_WORD * recording.THREAD}x{_SITE.size}s{_REST - _WORD}xQ")
 # The table, in bytes from its beginning: how many slots are used, which ones, the slots, rows of numbers.
 _USED, _LIST, _SLOTS = 0, 64, 1 << 16
 _SLOT = 64
 _BITS = 14
 _MOST = 1 << _BITS - 1  # slots that are used before the table is emptied
-_COUNT = _SITE.size  # in a slot, behind its words
+_COUNT = _SITE.size  # in a slot, behind its words; then how long its calls took together, and the longest
+_TOTAL, _LONGEST = _COUNT + _WORD, _COUNT + 2 * _WORD
+_MET = struct.Struct("=7Q")
+_NOTHING = bytes(3 * _WORD)
 _ROWS = _SLOTS + (_SLOT << _BITS)
 _ROW = 64
 _IN_PROBE = len(recording.REGISTERS) * _ROW
@@ -42,6 +46,14 @@ _SIZE = _ROWS + recording.PROBES * _IN_PROBE
 _OFFSET, _SHIFT, _FLIP, _LEAST, _HIGHEST, _SUM, _NUMBERS = 0, 8, 16, 24, 32, 40, 56
 _FOUND = struct.Struct("=5Q")
 _HASH = 0x9E3779B97F4A7C15  # odd, and its bits are as mixed as those of the golden ratio
+
+
+class Met(NamedTuple):
+    """How often a place was met. Of returns: how long the calls took together, and the longest of them."""
+
+    hits: int
+    total: int
+    longest: int
 
 
 @dataclass(frozen=True)
@@ -69,29 +81,36 @@ class Tally(Protocol):
     def take(self, piece: memoryview, first: int) -> int:
         """Take records, of which the first has the number ``first``. Returns how many: those that are complete."""
 
-    def sites(self) -> dict[Site, int]:
-        """What they were, each with its count. It is empty then."""
+    def sites(self) -> dict[Site, Met]:
+        """What they were. It is empty then. The times of what is no return say nothing."""
 
     def sums(self, probe: int, kinds: Sequence[Kind]) -> list[Sum] | None:
         """The sums of a probe, always of the same kinds; None where it was not asked for them before."""
 
 
 class PlainTally:
-    """It knows no sums."""
+    """It knows no sums of numbers, and times only where there are some."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: bool = False) -> None:
+        self._times = times
         self._counts: Counter[bytes] = Counter()
+        self._lasted: dict[bytes, tuple[int, int]] = {}
 
     def take(self, piece: memoryview, first: int) -> int:
         """See :class:`Tally`."""
         count = complete(piece, first)
-        self._counts.update(site for (site,) in _SITES.iter_unpack(piece[: count * recording.WORDS]))
+        taken = piece[: count * recording.WORDS]
+        self._counts.update(site for (site,) in _SITES.iter_unpack(taken))
+        for site, lasted in _DURATIONS.iter_unpack(taken) if self._times else ():
+            total, longest = self._lasted.get(site, (0, 0))
+            self._lasted[site] = total + lasted, max(longest, lasted)
         return count
 
-    def sites(self) -> dict[Site, int]:
+    def sites(self) -> dict[Site, Met]:
         """See :class:`Tally`."""
-        found, self._counts = self._counts, Counter()
-        return {_SITE.unpack(site): count for site, count in found.items()}
+        counts, lasted = self._counts, self._lasted
+        self._counts, self._lasted = Counter(), {}
+        return {_SITE.unpack(site): Met(count, *lasted.get(site, (0, 0))) for site, count in counts.items()}
 
     def sums(self, probe: int, kinds: Sequence[Kind]) -> list[Sum] | None:
         """See :class:`Tally`."""
@@ -114,15 +133,15 @@ class FastTally:
         """See :class:`Tally`. It takes fewer where the table is full."""
         return self._take(address_of(piece), first, len(piece) // recording.WORDS, self._address)
 
-    def sites(self) -> dict[Site, int]:
+    def sites(self) -> dict[Site, Met]:
         """See :class:`Tally`."""
         table, found = self._table, {}
         (used,) = struct.unpack_from("=Q", table, _USED)
         for number in struct.unpack_from(f"={used}I", table, _LIST):
             at = _SLOTS + number * _SLOT
-            *site, count = _FOUND.unpack_from(table, at)
-            found[site[0], site[1], site[2], site[3]] = count
-            struct.pack_into("=Q", table, at + _COUNT, 0)
+            who, caller, code, instruction, *met = _MET.unpack_from(table, at)
+            found[who, caller, code, instruction] = Met(*met)
+            table[at + _COUNT : at + _COUNT + len(_NOTHING)] = _NOTHING
         struct.pack_into("=Q", table, _USED, 0)
         return found
 
@@ -145,12 +164,12 @@ class FastTally:
         return Sum(count, (least ^ (1 << 64) - 1) - below, most - below, total)
 
 
-def tally() -> Tally:
-    """The fast one where it can be."""
+def tally(times: bool = False) -> Tally:
+    """The fast one where it can be. ``times``: some records are of returns."""
     try:
         return FastTally()
     except OSError:
-        return PlainTally()
+        return PlainTally(times)
 
 
 @lru_cache(maxsize=1)
@@ -165,7 +184,7 @@ def _code() -> bytes:
         to.rr("MOV_R64_RM64", name, given)
     to.number("r13", 0)
     to.number("r15", _HASH)
-    loop, over, look, other, new, same, done = (to.new_label() for _ in range(7))
+    loop, over, look, other, new, same, shorter, done = (to.new_label() for _ in range(8))
     to.here(loop)
     to.rr("CMP_R64_RM64", "r13", "r14")
     to.branch("JAE_REL32_64", over)
@@ -207,6 +226,12 @@ def _code() -> bytes:
     _with_number(to, "ADD_RM64_IMM8", "r12", _USED, 1)
     to.here(same)
     _with_number(to, "ADD_RM64_IMM8", "r9", _COUNT, 1)
+    to.load("MOV_R64_RM64", "r10", "rbx", _WORD * durations.DURATION)
+    to.store("ADD_RM64_R64", "r9", _TOTAL, "r10")
+    _with_memory(to, "CMP_R64_RM64", "r10", "r9", _LONGEST)
+    to.branch("JBE_REL32_64", shorter)
+    to.store("MOV_RM64_R64", "r9", _LONGEST, "r10")
+    to.here(shorter)
     _numbers(to, done)
     to.here(done)
     to.ri("ADD_RM64_IMM8", "rbx", recording.RECORD)

@@ -42,6 +42,12 @@ def test_a_page_shows_what_is_printed(page: Path, one: script.Transcript) -> Non
         (["...", "x", "..."], ["a", "b"], False),
         (["in libc.so.6"], ["in libm.so.6"], False),
         (["* Breakpoint 1: native"], ["* Breakpoint 2: native"], False),
+        (
+            ["   600    10   17.0 ms   28 µs  f  libx.so"],
+            ["   600     9   3.1 s   1.25 ns  f  libx.so"],
+            True,
+        ),
+        (["   600    10  f  libx.so"], ["   601    10  f  libx.so"], False),
     ],
 )
 def test_what_counts_as_the_same(shown: list[str], lines: list[str], same: bool) -> None:

@@ -32,7 +32,7 @@ def test_a_picture_shows_what_a_session_shows(name: str) -> None:
 
 
 def test_every_picture_is_made_by_the_script_and_shown_on_a_page() -> None:
-    made = {f"{name}.svg" for name in screenshots.DRAWN} | {f"{name}.png" for name in site_pictures.SITES}
+    made = {f"{name}.svg" for name in screenshots.DRAWN} | {f"{name}.png" for name in screenshots.BROWSED}
     assert {path.name for path in IMAGES.iterdir()} == made
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     shown = {name for page in pages for name in re.findall(r"images/([\w-]+\.\w+)\)", page.read_text())}

@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -20,6 +22,8 @@ from dualdbg.backends.events import NativeStopped, StopCause
 from dualdbg.backends.native import Move
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
+from dualdbg.symbols.address_space import AddressSpace
+from tests import rows
 from tests.probes.holding import held
 
 pytestmark = [
@@ -29,6 +33,7 @@ pytestmark = [
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
 ]
 _LONGEST = 0.5  # seconds from the first run of the target to the kill
+_JUMP = b"\xe9"
 _HANGS = 60.0  # seconds; the program needs a moment
 
 
@@ -36,15 +41,88 @@ _HANGS = 60.0  # seconds; the program needs a moment
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("kills") / "threads"
     source = Path(__file__).with_name("threads.c")
-    subprocess.run(["gcc", "-O2", "-pthread", "-o", made, source], check=True)
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", "-o", made, source], check=True)
     return made
 
 
-def _seeds() -> list[object]:
-    return [pytest.param(seed, marks=[] if seed < 3 else pytest.mark.exhaustive) for seed in range(200)]
+@dataclass(frozen=True)
+class Kind:
+    """What somebody wants of the program: ``words`` behind the program's name, of which one is drawn; what he types."""
+
+    words: tuple[tuple[str, ...], ...]
+    typed: str = ""
 
 
-@pytest.mark.parametrize("seed", _seeds())
+_TRACED = ("-b", "work if text[0] == 'x'", "-b", "on_even")
+_KINDS = {
+    "conditions": Kind(
+        tuple(
+            ("attach", "-b", f"work fast if (number & {mask:#x}) == {value}", "-b", f"on_even fast {other}")
+            for mask, value, other in (
+                (0xFFF, 5, "if $rdi == -1"),
+                (0xFFFF, 5, "if ($rdi & 0xffff) == 6"),
+                (0xFFFFF, 5, "if ($rdi & 0x3fff) == 6"),
+                (0xFFFFFF, 5, "hits 1000000"),
+                (0xFFFFFF, -5, "hits 2000000000"),
+            )
+        ),
+        "continue\n" * 100_000,
+    ),
+    "traces": Kind(
+        tuple(
+            ("trace", *options, *_TRACED, "--json")
+            for options in ((), ("--count",), ("--time",), ("--time", "--count"))
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", rows.some(range(200), 3))
+@pytest.mark.parametrize("kind", sorted(_KINDS))
+def test_dualdbg_and_its_gdb_are_killed(
+    program: Path, tmp_path: Path, kind: str, seed: int, record_property: Callable[[str, object], None]
+) -> None:
+    """One or both, at a moment that the seed decides, in a real session: the program goes on, and right.
+
+    From when both probes are in the code on, each moment may be met: hits are told, the program is stopped and let run
+    on, records are taken.
+    """
+    chance = random.Random(seed)
+    target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert target.stdout is not None
+    assert target.stdout.readline() == "ready\n"
+    typed, said = tmp_path / "typed", tmp_path / "said"
+    typed.write_text(_KINDS[kind].typed)
+    words = [sys.executable, "-m", "dualdbg", *chance.choice(_KINDS[kind].words), str(target.pid)]
+    with typed.open() as stdin, said.open("w") as stdout:
+        debugger = subprocess.Popen(words, stdin=stdin, stdout=stdout, stderr=subprocess.STDOUT)
+    _wait_for_jumps(target.pid, ("work", "on_even"), debugger)
+    gdb = next(one.pid for one in psutil.Process(debugger.pid).children() if one.name().startswith("gdb"))
+    with pytest.raises(subprocess.TimeoutExpired):
+        debugger.wait(0.001 + chance.random() * _LONGEST)
+    for one in chance.choice([[gdb], [debugger.pid], [debugger.pid, gdb], [gdb, debugger.pid]]):
+        os.kill(one, signal.SIGKILL)
+    debugger.wait(_HANGS)
+    record_property("hits", said.read_text().count("\n* Breakpoint "))
+    out, _ = target.communicate("over\n", timeout=_HANGS)
+    assert (out, target.returncode) == ("all, right\n", 0), (out, target.returncode, said.read_text()[-3000:])
+    assert "Traceback" not in said.read_text()
+
+
+def _wait_for_jumps(pid: int, names: Collection[str], debugger: subprocess.Popen[bytes]) -> None:
+    """Until the code of each function has begun with one. They are taken out at each stop."""
+    image = AddressSpace(pid)
+    image.refresh()
+    missing = {place.address for name in names for place in image.find(name)}
+    assert len(missing) == len(names)
+    end = time.monotonic() + _HANGS
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        while missing:
+            missing = {one for one in missing if os.pread(memory.fileno(), 1, one) != _JUMP}
+            assert debugger.poll() is None and time.monotonic() < end
+
+
+@pytest.mark.parametrize("seed", rows.some(range(200), 3))
 def test_the_program_goes_on(program: Path, seed: int) -> None:
     """gdb, its session, or both, at a moment that the seed decides, while eight threads run through the probe.
 

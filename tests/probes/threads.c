@@ -1,4 +1,4 @@
-// Eight threads call one function until a line comes by stdin. The program tells whether all results were right, and
+// Eight threads call two functions until a line comes by stdin. The program tells whether all results were right, and
 // whether all calls were counted.
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,6 +11,8 @@ __attribute__((noinline, noclone)) long work(long number, const char *text) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
     return number * 31 + text[0];
 }
+
+__attribute__((noinline, noclone)) long on_even(long number) { return number ^ 0x5555; }
 
 struct one {
     pthread_t thread;
@@ -25,6 +27,10 @@ static void *run(void *argument) {
         for (long i = 0; i < 1000; i++) {
             sum = sum * 7 + work(one->calls, "x");
             right = right * 7 + (one->calls * 31 + 'x');
+            if (one->calls % 2 == 0) {
+                sum = sum * 3 + on_even(one->calls);
+                right = right * 3 + (one->calls ^ 0x5555);
+            }
             one->calls++;
         }
     }

@@ -128,6 +128,12 @@ BAD = [
         11,
         "for example hits 3, to stop from the third hit on, or hits % 10",
     ),
+    (
+        "randn hits 2147483648",
+        "'hits' goes up to 2147483647",
+        11,
+        "a condition may look at a counter of the program",
+    ),
     ("randn hits 3 hits 4", "a second 'hits'", 13, "give each suffix once"),
     ("randn hits 3 x", "'x' is not a suffix", 13, f"suffixes: {SUFFIXES}"),
     ("randn log x", "'log' wants a text in double quotes", 10, 'for example log "x is {x}"'),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
-import random
 import re
 import shutil
 import signal
@@ -14,11 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from dualdbg.probes import placement
-from tests import rows
 
 pytestmark = [
     pytest.mark.processes,
@@ -120,33 +116,6 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     assert (found["work"]["hits"], found["on_even"]["hits"]) == own == (160000, 80000)
     target.communicate("over\n", timeout=60)
     assert target.returncode == 7
-
-
-@pytest.mark.parametrize("seed", rows.some(range(200), 3))
-def test_the_tracer_and_its_gdb_are_killed(calls: Path, seed: int) -> None:
-    """At a moment that the seed decides, one or both of them: the program goes on, with the right results."""
-    chance = random.Random(seed)
-    target = subprocess.Popen(
-        [calls, "1000000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    assert target.stdin is not None and target.stdout is not None
-    assert target.stdout.readline() == "ready\n"
-    options = chance.choice([["--count"], [], ["--time"], ["--time", "--count"]])
-    words = [*TRACE, *options, "-b", "work if text[0] == 'x'", "-b", "on_even", "--json", str(target.pid)]
-    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _wait_until_traced(target.pid, tracer)
-    target.stdin.write("go\n")
-    target.stdin.flush()
-    gdb = next(one.pid for one in psutil.Process(tracer.pid).children() if one.name().startswith("gdb"))
-    with pytest.raises(subprocess.TimeoutExpired):
-        tracer.wait(0.001 + chance.random() * 0.2)
-    victims = chance.choice([[gdb], [tracer.pid], [tracer.pid, gdb], [gdb, tracer.pid]])
-    for one in victims:
-        os.kill(one, signal.SIGKILL)
-    said, _ = target.communicate("over\n", timeout=120)
-    assert _own_counts(said) == (8000000, 4000000)
-    assert target.returncode == 7
-    tracer.communicate(timeout=60)
 
 
 def _wait_until_traced(pid: int, tracer: subprocess.Popen[str]) -> None:

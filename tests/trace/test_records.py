@@ -146,7 +146,7 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
     run("--perfetto", events, "--folded", stacks, "-b", "twice", script)
     whole = json.loads(events.read_text())
     _check_format(whole)
-    found = whole["traceEvents"]
+    found = events_in(events)
     assert len(found) == 8500
     assert {event["name"] for event in found} == {"twice"} and {event["ph"] for event in found} == {"i"}
     assert len({event["tid"] for event in found}) == 9
@@ -166,10 +166,18 @@ def test_events_for_perfetto_and_folded_stacks(library: Path, tmp_path: Path) ->
     }
 
 
+def events_in(path: Path) -> list[dict[str, Any]]:
+    """The events of a file, without the names of threads."""
+    return [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] != "M"]
+
+
 def _check_format(whole: dict[str, Any]) -> None:
     """What the Trace Event Format asks of a file with instant events: scope, times, numbers, plain arguments."""
     assert set(whole) == {"displayTimeUnit", "traceEvents"} and whole["displayTimeUnit"] in ("ms", "ns")
     for event in whole["traceEvents"]:
+        if event["ph"] == "M":
+            assert event["name"] in ("process_name", "thread_name") and set(event["args"]) == {"name"}
+            continue
         assert set(event) == {"name", "ph", "s", "ts", "pid", "tid", "args"}
         assert event["ph"] == "i" and event["s"] in ("g", "p", "t")
         assert isinstance(event["name"], str) and event["name"]
@@ -190,7 +198,7 @@ def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> No
     row = result(run("--json", "--perfetto", events, "-b", "twice", first))["twice"]
     assert row["hits"] == row["recorded"] == 300
     assert _lines(row) == {("early", 6): 100, ("late", 8): 200}
-    found = json.loads(events.read_text())["traceEvents"]
+    found = events_in(events)
     told = Counter(event["args"]["python"] for event in found if event["name"] == "twice")
     assert told == {f"{first}:6 in early": 100, f"{second}:8 in late": 200}
 
@@ -216,7 +224,7 @@ def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, v
     python = other_interpreter(version)
     row = result(run("--json", "--python", python, "--perfetto", events, "-b", "twice", script))["twice"]
     assert row["hits"] == row["recorded"] == 20000
-    found = json.loads(events.read_text())["traceEvents"]
+    found = events_in(events)
     assert len(found) == 20000
     for event in found:
         number = event["args"]["number"]
@@ -273,7 +281,7 @@ def test_code_that_a_forked_child_has_made(library: Path, tmp_path: Path) -> Non
     )
     row = result(run("--json", "--perfetto", events, "-b", "twice", script))["twice"]
     assert row["hits"] == row["recorded"] == 2 * 2999
-    for event in json.loads(events.read_text())["traceEvents"]:
+    for event in events_in(events):
         number = event["args"]["number"]
         line = f"<template {number}>:{abs(number) % 50 + 1} in <module>"
         assert event["args"].get("python", line) == line

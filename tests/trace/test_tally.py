@@ -6,12 +6,13 @@ import platform
 import random
 from array import array
 from collections import Counter
+from typing import Any
 
 import pytest
 
-from dualdbg.probes import placement, recording
+from dualdbg.probes import durations, placement, recording
 from dualdbg.trace import tally
-from dualdbg.trace.tally import FastTally, Kind, PlainTally, Sum
+from dualdbg.trace.tally import FastTally, Kind, Met, PlainTally, Site, Sum
 
 pytestmark = [
     pytest.mark.pure,
@@ -44,17 +45,27 @@ def _by_hand(words: array[int], probe: int, kind: Kind) -> Sum:
     return Sum(len(found), min(found), max(found), sum(found))
 
 
+def _met(words: array[int], times: bool = True) -> dict[Site, Met]:
+    """By hand: the sum of times has 64 bits."""
+    found: dict[Site, list[int]] = {}
+    for at in range(0, len(words), recording.WORDS):
+        site: Any = tuple(words[at + recording.THREAD : at + recording.THREAD + 4])
+        found.setdefault(site, []).append(words[at + durations.DURATION] if times else 0)
+    return {site: Met(len(all_), sum(all_) & FULL, max(all_)) for site, all_ in found.items()}
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_both_count_what_is_there(seed: int) -> None:
     dice = random.Random(seed)
     words = _records(
         dice, dice.choice([1, 7, 3000]), dice.choice([1, 5, 900]), first=dice.choice([1, 1 << 40])
     )
-    rows = [tuple(words[at + 2 : at + 6]) for at in range(0, len(words), recording.WORDS)]
-    for one in (FastTally(), PlainTally()):
+    for at in range(durations.DURATION, len(words), recording.WORDS):
+        words[at] >>= 20  # their sum has 64 bits too
+    for one, times in ((FastTally(), True), (PlainTally(True), True), (PlainTally(), False)):
         for _ in range(2):
-            assert one.take(memoryview(words), words[0]) == len(rows)
-            assert one.sites() == Counter(rows)
+            assert one.take(memoryview(words), words[0]) == len(words) // recording.WORDS
+            assert one.sites() == _met(words, times)
         assert one.sites() == {}
 
 
@@ -64,7 +75,7 @@ def test_both_end_before_a_record_that_is_not_complete(wrong: int) -> None:
     words[wrong * recording.WORDS] = 0
     for one in (FastTally(), PlainTally()):
         assert one.take(memoryview(words), 1) == wrong
-        assert sum(one.sites().values()) == wrong
+        assert sum(met.hits for met in one.sites().values()) == wrong
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -89,7 +100,7 @@ def test_more_places_than_it_has_room_for_are_taken_in_turns() -> None:
         taken = one.take(view[done * recording.WORDS :], done + 1)
         assert taken > 0
         done += taken
-        counts.update(one.sites())
+        counts.update({site: met.hits for site, met in one.sites().items()})
     assert counts == Counter(tuple(words[at + 2 : at + 6]) for at in range(0, len(words), recording.WORDS))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.trace.test_counts import pytestmark, result, run
-from tests.trace.test_records import library
+from tests.trace.test_records import events_in, library
 
 __all__ = ["library", "pytestmark"]
 
@@ -114,7 +114,7 @@ def test_events_have_durations_and_stacks_have_times(library: Path, tmp_path: Pa
     events, stacks = tmp_path / "events.json", tmp_path / "stacks.txt"
     said = run("--time", "--json", "--perfetto", events, "--folded", stacks, "-b", "twice", script)
     row = result(said)["twice"]
-    found: list[dict[str, Any]] = json.loads(events.read_text())["traceEvents"]
+    found: list[dict[str, Any]] = events_in(events)
     assert len(found) == 500 == row["timed"]
     assert {event["ph"] for event in found} == {"X"}
     assert [event["args"]["number"] for event in sorted(found, key=lambda event: event["ts"])] == list(
@@ -168,3 +168,30 @@ def test_forked_children_have_calls_of_their_own(tmp_path: Path) -> None:
     subprocess.run(["gcc", "-O2", "-g", "-o", made, source], check=True)
     row = result(run("--time", "--json", "-b", "sleeps", "--native", made))["sleeps"]
     assert row["hits"] == row["timed"] == 900 and row["time"] >= 0.5
+
+
+_WITH_DATA = """\
+#include <stdio.h>
+__asm__(".globl mixed\\n.type mixed,@function\\n"
+        "mixed: movl $1, %eax\\n testl %edi, %edi\\n jmp 1f\\n"
+        "data: .byte 0x90,0x90,0x90,0x90,0x90,0x90,0xc3,0x90,0x90,0x90,0x90,0x90,0xc3,0x90,0x90,0x90\\n"
+        "1: movq data(%rip), %rax\\n addq data+8(%rip), %rax\\n nop\\n nop\\n ret\\n.size mixed,.-mixed\\n");
+extern unsigned long mixed(int);
+int main(void) {
+    int wrong = 0;
+    for (int at = 0; at < 100; at++)
+        wrong += mixed(at) != 0x90c3909090909090ul + 0x909090c390909090ul;
+    puts(wrong ? "wrong" : "right");
+    return 7;
+}
+"""
+
+
+def test_data_among_the_code_of_a_function_stays(tmp_path: Path) -> None:
+    """It has the byte of `ret`, and what comes before it could be moved; the real way out is timed."""
+    (tmp_path / "mixed.c").write_text(_WITH_DATA)
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "mixed", tmp_path / "mixed.c"], check=True)
+    said = run("--time", "--json", "-b", "mixed", "--native", tmp_path / "mixed", status=7)
+    row = result(said)["mixed"]
+    assert '"right' in said
+    assert (row["hits"], row["timed"], row["untimed"]) == (100, 100, [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...model import Breakpoint, State
+from ...model import MOST_HITS, Breakpoint, State
 from ..reports import BreakpointsReport
 from .registry import command
 
@@ -86,6 +86,10 @@ async def ignore(console: Console, argument: str) -> None:
     row, count = _one(console, "ignore", argument)
     if not count.isdecimal():
         raise CommandError(f"ignore wants a count, but was given {count!r}", "help ignore")
+    if int(count) >= MOST_HITS:
+        raise CommandError(
+            f"ignore passes over {MOST_HITS - 1} hits at most, but was given {count}", "help ignore"
+        )
     hits = int(count) + 1 if int(count) else None
     await console.session.breakpoints.change(row.id, hits=hits, hit_condition=None)
 

@@ -17,7 +17,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from ...errors import SpecError
-from ...model import BreakpointKind, BreakpointSpec, Language, Layer
+from ...model import MOST_HITS, BreakpointKind, BreakpointSpec, Language, Layer
 from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
@@ -172,6 +172,12 @@ def _read_hits(body: str, at: int) -> tuple[int | str, int]:
             "'hits' wants a number from 1 on",
             _next_word(body, at),
             "for example hits 3, to stop from the third hit on, or hits % 10",
+        )
+    if int(match["count"]) > MOST_HITS:
+        raise Problem(
+            f"'hits' goes up to {MOST_HITS}",
+            match.start("count"),
+            "a condition may look at a counter of the program",
         )
     return int(match["count"]), match.end()
 

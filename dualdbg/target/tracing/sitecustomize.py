@@ -2,7 +2,8 @@
 
 The launcher of a trace puts this folder first in PYTHONPATH. It leaves nothing behind but what listens: from
 CPython 3.12 on that of sys.monitoring, before that a trace function. The memory is that of dualdbg/probes/recording.py,
-with one ring, and times of the monotonic clock. CPython 3.8 and later.
+with one ring, and times of the raw monotonic clock, which the tracer knows in ticks of the processor. CPython 3.8 and
+later.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class Recorder:
         self._sites: "Dict[Tuple[str, str, int], int]" = {}
         self._began: "Dict[int, Tuple[int, int]]" = {}  # by number of the frame: its time, its site
         self._names = "co_qualname" if sys.version_info >= (3, 11) else "co_name"
-        self._clock, self._thread = time.monotonic_ns, get_native_id
+        self._time, self._clock, self._thread = time.clock_gettime_ns, time.CLOCK_MONOTONIC_RAW, get_native_id
         self._pack = _imported("struct").Struct(_RECORD).pack_into
         self._getattr = getattr
 
@@ -109,12 +110,12 @@ class Recorder:
         """It returns. What an exception has left behind, the next call with the same number writes over."""
         found = self._began.pop(id(frame), None)
         if found is not None:
-            now = self._clock()
+            now = self._time(self._clock)
             self._take_down(numbers[1], found[0], found[1], now - found[0])
 
     def hit(self, frame: "FrameType", probe: int) -> "Tuple[int, int]":
         """Something is met in a frame. Returns the time, and the number of the place of its caller."""
-        now = self._clock()
+        now = self._time(self._clock)
         site = 0
         if self._capacity:
             caller = frame.f_back
