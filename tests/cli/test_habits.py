@@ -104,6 +104,7 @@ ACCOUNT = """\
 #include <vector>
 struct Account {
     long balance = 0;
+    long number = 7;
     std::vector<long> history;
     void deposit(long amount) {
         balance += amount;
@@ -130,12 +131,12 @@ def test_gdbs_commands_look_at_the_selected_frame_where_others_were_inlined_at_t
     subprocess.run([compiler, "-g", "-O2", "account.cpp", "-o", "account"], cwd=tmp_path, check=True)
     done = dualdbg(
         "run", "--batch", "--json", "--native", "-b", "Account::deposit", "-x", "args", "-x", "up",
-        "-x", "whatis account", "-x", "p/x account.balance", "-x", "args", "./account", cwd=tmp_path,
+        "-x", "whatis account", "-x", "p/x account.number", "-x", "args", "./account", cwd=tmp_path,
     )  # fmt: skip
     inner, outer = ({value["name"] for value in event["variables"]} for event in done.of("variables"))
     assert inner == {"this", "amount"} and outer == {"account", "begin"}
     assert console_texts(done) == ["type = Account &\n"]
-    assert last_value(done) == "0x0"
+    assert last_value(done) == "0x7"
 
 
 def test_a_file_that_does_not_exist_is_not_taken_for_a_function(folder: Path) -> None:

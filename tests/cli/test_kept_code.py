@@ -17,6 +17,9 @@ from dualdbg.cli.kept_code import FEW, KeptCode
 from dualdbg.symbols import cache
 
 
+ENOUGH = FEW + 4  # classes: from 3.13 on one text makes all the methods of a class
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -61,7 +64,7 @@ def test_the_second_time_nothing_is_compiled_but_the_first_few(
     monkeypatch.setattr(kept_code, "compile", counted, raising=False)
     for _ in range(2):
         texts.clear()
-        classes, _code = kept("run", 12)
+        classes, _code = kept("run", ENOUGH)
         check(classes)
         (file,) = folder.glob("classes-run-*")
     assert len(set(texts)) == min(FEW, len(texts))
@@ -76,19 +79,19 @@ def test_few_classes_leave_no_file(folder: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"rubbish", marshal.dumps([1]), marshal.dumps({})[:-1]])
 def test_a_file_that_is_no_such_file_is_written_anew(folder: Path, content: bytes) -> None:
-    kept("run", 12)
+    kept("run", ENOUGH)
     (file,) = folder.glob("classes-run-*")
     file.write_bytes(content)
-    check(kept("run", 12)[0])
+    check(kept("run", ENOUGH)[0])
     assert len(marshal.loads(file.read_bytes())) > FEW
 
 
 def test_texts_of_versions_that_are_no_more_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept("run", 12)
+    kept("run", ENOUGH)
     (file,) = folder.glob("classes-run-*")
     old = {f"text {number}": compile("", "<string>", "exec") for number in range(kept_code.MOST)}
     file.write_bytes(marshal.dumps(old))
-    kept("run", 12)
+    kept("run", ENOUGH)
     assert not marshal.loads(file.read_bytes()).keys() & old.keys()
 
 
@@ -102,5 +105,5 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
 
 
 def test_what_dataclasses_does_is_put_back(folder: Path) -> None:
-    kept("run", 12)
+    kept("run", ENOUGH)
     assert "exec" not in vars(dataclasses)
