@@ -6,19 +6,15 @@ import json
 import os
 import sys
 from dataclasses import asdict
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from ...config import working_directory
-from ...folders import here
 from ...target.interpreter import default_python
 from ...terminal_text import cleaned
-from ...trust import objection
 from ..arguments import Parser
-from ..main import tell
 
 if TYPE_CHECKING:
-    from ...symbols.callables.native_entries import NativeEntry, Resolved
+    from ...symbols.callables.resolved import NativeEntry, Resolved
 
 _NOT_FOUND_STATUS = 3
 _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousands
@@ -26,20 +22,9 @@ _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousa
 
 def main(words: list[str]) -> int:
     given = make_parser().read(words)
-    from ...symbols.cache import cache_directory
-    from ...symbols.callables.native_entries import find_entries
-    from ...target import interpreter
+    from ..resolving import resolved
 
-    python = interpreter.find(given.python or default_python(os.environ.get))
-    folder = here() / given.cwd if given.cwd else working_directory()
-    facts = interpreter.inspect(python, cwd=str(folder), cache=cache_directory())
-    answers = find_entries(
-        python,
-        given.names,
-        setup=given.setup,
-        directory=folder,
-        search_path=[*_importable(folder, named=bool(given.cwd)), *facts.search_path],
-    )
+    answers = resolved(given.python or default_python(os.environ.get), given.names, given.setup, given.cwd)
     for at, answer in enumerate(answers):
         if given.json:
             sys.stdout.write(json.dumps(_as_data(answer)) + "\n")
@@ -72,15 +57,6 @@ def make_parser() -> Parser:
     return parser
 
 
-def _importable(folder: Path, named: bool) -> list[str]:
-    """The folder, to import from it: the user has ``named`` it, or it belongs to the user."""
-    why = None if named else objection(folder)
-    if why is None:
-        return [str(folder)]
-    tell(f"nothing is imported from the working directory: {why}", "if you trust it, name it: --cwd .")
-    return []
-
-
 def as_text(answer: Resolved) -> str:
     """One answer for people."""
     answer = cleaned(answer, {type(answer): frozenset({"error"})})
@@ -89,14 +65,34 @@ def as_text(answer: Resolved) -> str:
         lines.append(f"  {answer.error}")
     if answer.operator:
         operator = answer.operator.removeprefix("aten::")
-        lines.append(f"  the operator {answer.operator}: stop in its kernels with -b {operator}")
+        if answer.binds:
+            lines.append(f"  the operator {answer.operator}: stop in its kernels with -b {operator}")
+        else:
+            lines += _no_kernels_by_name(answer)
     lines += [f"      {schema}" for schema in answer.overloads]
     if answer.python is not None:
         place = answer.python
-        lines.append(f"  Python, {place.file}:{place.line}: stop with -b py:{place.name}")
+        lines.append(
+            f"  Python, {place.file}:{place.line}: stop with -b py:{place.name.rpartition('<locals>.')[2]}"
+        )
     for entry in answer.entries:
         lines += _entry_lines(entry)
     return "\n".join(lines) + "\n"
+
+
+def _no_kernels_by_name(answer: Resolved) -> list[str]:
+    """Why the operator's name is no breakpoint, and what is."""
+    name = answer.operator
+    if any(entry.role != "dispatcher" for entry in answer.entries):
+        why = "its kernels are in PyTorch's own libraries, where its name is not looked for: stop at the places below"
+    elif answer.python is not None:
+        why = "its kernels are written in Python"
+    else:
+        why = "no kernel is registered for it"
+    return [
+        f"  the operator {name}: -b {name} finds nothing, for {why}",
+        f"  dualdbg ops {name} shows what is registered",
+    ]
 
 
 def _entry_lines(entry: NativeEntry) -> list[str]:
@@ -119,6 +115,7 @@ def _shell_word(spec: str) -> str:
 
 def _as_data(answer: Resolved) -> dict[str, Any]:
     data = asdict(answer)
+    del data["registrations"]  # dualdbg ops shows them
     for entry in data["entries"]:
         entry["address"] = hex(entry["address"])
     return data
