@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CommandError, DualdbgError
+from ..known.dump_calls import instead_of
 from ..model import (
     Detached,
     Event,
@@ -365,7 +366,8 @@ class Console:
             message = error.message
             if self.at_stops is not None and self.at_stops.failed():
                 message += "; what follows in the file is not done"
-            self.show(ErrorReport(message, error.hint))
+            instead = "" if command is not None else instead_of(line.partition(" ")[2]) or instead_of(line)
+            self.show(ErrorReport(message, instead or error.hint))
         await self._flushed()
         return command
 

@@ -99,6 +99,10 @@ PYTHON_EXCEPTION = "pybind11::error_already_set"
 FUNCTION_ARGUMENT = re.compile(
     r"(?<=[<, ])&((?:\(anonymous namespace\)::|[A-Za-z_]\w*::)*[A-Za-z_]\w*)(?=>|\))"
 )
+# ... and an instance of a template, which is written with its types: &(at::Tensor at::native::qadd<false>(at::Tensor)).
+INSTANCE_ARGUMENT = re.compile(
+    r"(?<=[<, ])&\([^&]*?\b((?:\(anonymous namespace\)::|[A-Za-z_]\w*::)+[A-Za-z_]\w*(?:<[^<>()]*>)?)\("
+)
 # The names of nanobind's casters of function pointers and member functions; casters of lambdas name the lambda.
 CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nanobind::cpp_function_def<)")
 

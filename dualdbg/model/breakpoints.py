@@ -53,7 +53,8 @@ class BreakpointSpec:
     Suffixes: ``condition`` (in the language of the place), ``hits`` (stop from the n-th hit
     on), ``hit_condition`` (which hits stop, as an editor words it: ``5``, ``> 2``, ``% 3``),
     ``log`` (a text with {expressions}; the target does not stop), ``temporary``, ``thread``
-    (OS thread id or name), ``fast`` (condition and count are to be dealt with in the process),
+    (OS thread id or name), ``outermost`` (a function: not in a call of it that another call of it
+    led to), ``fast`` (condition and count are to be dealt with in the process),
     ``counts`` (it never stops: hits are counted in the process).
     """
 
@@ -71,6 +72,7 @@ class BreakpointSpec:
     log: str | None = None
     temporary: bool = False
     thread: str | None = None
+    outermost: str | None = None
     fast: bool = False
     counts: bool = False
 
@@ -87,6 +89,7 @@ class BreakpointSpec:
         parts += ["count"] if self.counts else []
         parts += [f"hits {count}" for count in (self.hits, self.hit_condition) if count is not None]
         parts += [f"thread {_thread_text(self.thread)}"] if self.thread is not None else []
+        parts += [f"outermost {self.outermost}"] if self.outermost is not None else []
         parts += [f"log {_quoted(self.log)}"] if self.log is not None else []
         return parts + ([f"if {self.condition}"] if self.condition is not None else [])
 
@@ -103,7 +106,17 @@ def _quoted(text: str) -> str:
 
 MOST_HITS = 2**31 - 1
 """From which hit on a breakpoint may stop at most: gdb counts those that it passes over in 32 bits, with a sign."""
-SUFFIX_FIELDS = ("condition", "hits", "hit_condition", "log", "temporary", "thread", "fast", "counts")
+SUFFIX_FIELDS = (
+    "condition",
+    "hits",
+    "hit_condition",
+    "log",
+    "temporary",
+    "thread",
+    "outermost",
+    "fast",
+    "counts",
+)
 """What of a spec is no part of its place, and may be changed while the breakpoint stays."""
 
 _PYTHON_KINDS = {

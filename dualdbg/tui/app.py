@@ -165,11 +165,15 @@ class Dashboard(Breaking, Looking):
 
     def offer_command(self, command: Command) -> None:
         """Run a command of the prompt, or put it into the command line when it needs arguments."""
+        self.offer_line(command.name, bool(command.usage) and not command.usage.startswith("["))
+
+    def offer_line(self, line: str, more: bool) -> None:
+        """Run a line, or put it into the command line when ``more`` must follow."""
         self.show_pane("prompt", read=False)
-        if command.usage and not command.usage.startswith("["):
-            self.views.prompt.line.value = f"{command.name} "
+        if more:
+            self.views.prompt.line.value = f"{line} "
         else:
-            self.on_prompt_view_entered(PromptView.Entered(command.name))
+            self.on_prompt_view_entered(PromptView.Entered(line))
 
     def action_page_prompt(self, by: int) -> None:
         self.views.prompt.log_.page(by)

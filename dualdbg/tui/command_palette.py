@@ -39,6 +39,11 @@ def commands(app: Dashboard) -> Iterator[SystemCommand]:
             _as_it_is(f"{usage}{row.summary}"),
             partial(app.offer_command, row),
         )
+        for word, more in row.forms:
+            typed = f"{row.name} {word}"
+            yield SystemCommand(
+                f"Prompt: {typed}", _as_it_is(row.summary), partial(app.offer_line, typed, more)
+            )
 
 
 def _as_it_is(text: str) -> str:

@@ -32,17 +32,26 @@ _DEEPEST = 3  # folders below the project in which native sources are looked for
 
 @dataclass(frozen=True)
 class Profile:
-    """``folders`` of the templates, whose entries come in this order. ``breakpoint``: a place offered to stop at."""
+    """``folders`` of the templates, whose entries come in this order. ``breakpoint``: a place offered to stop at.
+
+    ``needs``: what its tasks are about, which a project of this kind has.
+    """
 
     description: str
     folders: tuple[str, ...]
     breakpoint: str
+    needs: tuple[str, ...] = ()
 
 
 PROFILES = {
     "extension": Profile("a project with a native extension", ("extension", "common"), "module.cpp:1"),
     "pytorch-user": Profile("a program that uses PyTorch as pip installs it", ("common",), "randn"),
-    "pytorch-source": Profile("a checkout of PyTorch", ("pytorch-source", "common"), "at::native::randn"),
+    "pytorch-source": Profile(
+        "a checkout of PyTorch",
+        ("pytorch-source", "common"),
+        "at::native::randn",
+        ("torch/csrc", "aten/src", "setup.py"),
+    ),
     "remote": Profile("the program on a server, the editor elsewhere", ("remote",), ""),
     "two-debuggers": Profile("debugpy and cppdbg side by side", ("two-debuggers", "common"), "randn"),
 }
@@ -60,9 +69,14 @@ class Values:
 
 def guess(folder: Path) -> str:
     """The profile that fits what lies in ``folder``."""
-    if (folder / "torch" / "csrc").is_dir() and (folder / "aten" / "src").is_dir():
+    if not missing("pytorch-source", folder):
         return "pytorch-source"
     return "extension" if _has_native_source(folder) else "pytorch-user"
+
+
+def missing(profile: str, folder: Path) -> list[str]:
+    """What a profile's tasks are about and ``folder`` does not have."""
+    return [path for path in PROFILES[profile].needs if not (folder / path).exists()]
 
 
 def generate(profile: str, values: Values) -> dict[str, str]:

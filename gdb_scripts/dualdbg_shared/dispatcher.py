@@ -29,7 +29,9 @@ _LONGEST_NAME = 256
 _MOST_OPERATORS = 100_000
 _MOST_BYTES = 1 << 14  # of an operator with its table
 _KERNEL_WORDS = 4  # functor, boxed function, function, function for symbolic sizes
-# Where WrapFunctionIntoRuntimeFunctor.h keeps the pointer, behind an intrusive_ptr_target.
+# An intrusive_ptr_target, before what a functor keeps: its virtual table and two counts of 4 bytes.
+HEAD_OF_FUNCTOR = 2 * _WORD
+# Where WrapFunctionIntoRuntimeFunctor.h keeps the pointer.
 _FUNCTOR_WORDS = (2, 3)
 
 

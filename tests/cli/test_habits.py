@@ -242,3 +242,16 @@ def test_finish_tells_the_value_returned(folder: Path) -> None:
     words = ["-x", "finish", "program.py"]
     text = dualdbg("run", "--batch", "-b", "helper if n == 3", *words, cwd=folder).stdout
     assert "\n* Step: native" in text and "\n  Value returned: int 3\n" in text
+
+
+def test_pytorchs_dump_as_it_is_typed_elsewhere(folder: Path) -> None:
+    """In a frame of C, in one of Python, and behind words of other debuggers."""
+    dump = "((c10::IValue*)$rsi)->dump()"
+    words = ("call", "p", "print", "cpp", "gdb call", "expr", "po", "expr --")
+    native = [f"{word} {dump}" for word in words] + [dump]
+    done = batch(folder, "helper", *native, "frame function work", f"call {dump}", f"p {dump}", f"py {dump}")
+    errors = done.of("error")
+    assert len(errors) == len(native) + 3
+    assert all("type ivalue $rsi: it reads memory and calls nothing" in error["hint"] for error in errors)
+    told = [error["message"] for error in errors[len(native) :]]
+    assert told == [f"{dump!r} is C++, and the frame is one of Python"] * 3

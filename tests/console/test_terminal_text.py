@@ -32,7 +32,7 @@ from dualdbg.snapshot.linux.processes import PythonProcess
 from dualdbg.snapshot.report.diagnose import Finding
 from dualdbg.snapshot.report.movement import Movement
 from dualdbg.stack_listing import StackListing
-from dualdbg.symbols.callables.native_entries import Resolved
+from dualdbg.symbols.callables.resolved import Resolved
 from dualdbg.symbols.gdb_feed.dependencies import Graph
 from dualdbg.target.doctor import Finding as DoctorFinding
 from dualdbg.terminal_text import visible, visible_text

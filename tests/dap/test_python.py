@@ -195,6 +195,10 @@ def test_the_console_says_where_an_expression_raised(client: Client, program: Wr
     lines = [line.strip() for line in told.splitlines()]
     assert f'File "{path}", line 4, in outer' in lines and f'File "{path}", line 2, in inner' in lines
     assert "ZeroDivisionError: division by zero" in lines[-1] and "pydevd" not in told
+    for context in ("repl", "watch", "hover"):  # as it is typed in gdb
+        asked = {"expression": "((c10::IValue*)$rsi)->dump()", "frameId": frame, "context": context}
+        answer = client.refused("evaluate", asked)
+        assert "is C++, and the frame is one of Python" in answer and "type ivalue $rsi: " in answer
     brief = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame, "context": "watch"})
     assert brief.startswith("ZeroDivisionError: division by zero") and "\n" not in brief.strip()
 

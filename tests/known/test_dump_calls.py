@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.known.dump_calls import instead_of
+from dualdbg.known.dump_calls import instead_of, is_meant_for_a_native_frame
+
+ELEMENT = "ivalue (long)*(long*)$rsi + 16"
 
 
 @pytest.mark.parametrize(
@@ -12,15 +14,36 @@ from dualdbg.known.dump_calls import instead_of
     [
         ("((c10::IValue*)$rsi)->dump()", "ivalue $rsi"),
         ("((c10::IValue *) $rsi)->dump();", "ivalue $rsi"),
+        ("( ( c10::IValue * ) *(long*)$rsi ) -> dump ( ) ;", "ivalue *(long*)$rsi"),
+        ("((IValue*)$rsi)->dump()", "ivalue $rsi"),
         ("((const ::c10::IValue*)(*(long*)$rsi + 16))->dump()", "ivalue (*(long*)$rsi + 16)"),
         ("(*(c10::IValue*)0x7ffd10).dump()", "ivalue 0x7ffd10"),
+        ("(*(c10::IValue*)*(long*)$rsi).dump()", "ivalue *(long*)$rsi"),
+        ("(void)((c10::IValue*)$rsi)->dump()", "ivalue $rsi"),
+        ("/x ((c10::IValue*)$rsi)->dump()", "ivalue $rsi"),
+        ("((c10::IValue*)*(long*)$rsi)[1].dump()", ELEMENT),
+        ("((c10::IValue*)*(long*)$rsi + 1)->dump()", ELEMENT),
+        ("(((c10::IValue*)*(long*)$rsi) + 1)->dump()", ELEMENT),
+        ("((c10::IValue*)$rsi - 2)->dump()", "ivalue (long)$rsi - 32"),
+        ("reinterpret_cast<c10::IValue*>(*(long*)$rsi)->dump()", "ivalue *(long*)$rsi"),
+        ("(reinterpret_cast<const c10::IValue *>($rsi))->dump()", "ivalue $rsi"),
+        ("static_cast<c10::IValue*>((void*)$rsi)->dump()", "ivalue ((void*)$rsi)"),
+        ("c10::IValue::dump((c10::IValue*)$rsi)", "ivalue $rsi"),
+        ("c10::IValue::dump(&value)", "ivalue value"),
+        ("((c10::IValue*)$rsi)->toTensor().dump()", "ivalue $rsi"),
+        ("*(c10::IValue*)$rsi", "ivalue $rsi"),
+        ("*((c10::IValue*)*(long*)$rsi)", "ivalue *(long*)$rsi"),
         ("((torch::jit::Graph*)$rdi)->dump()", "jit-graph $rdi"),
         ("((torch::jit::Stack*)$rsi)->dump()", "ivalue-stack $rsi"),
+        ("((std::vector<c10::IValue>*)$rsi)->front().dump()", "ivalue-stack $rsi"),
+        ("(*(std::vector<c10::IValue>*)$rsi)[0].dump()", "ivalue-stack $rsi"),
         ("((at::Tensor*)$rdi)->print()", "tensor $rdi"),
+        ("((at::Tensor*)$rdi)[2].print()", "tensor (long)$rdi + 16"),
     ],
 )
 def test_a_cast_tells_the_command(typed: str, instead: str) -> None:
     assert instead_of(typed) == f"type {instead}: it reads memory and calls nothing"
+    assert is_meant_for_a_native_frame(typed)
 
 
 def test_a_variable_may_be_any_of_them() -> None:
@@ -28,10 +51,35 @@ def test_a_variable_may_be_any_of_them() -> None:
         instead_of("value.dump()")
         == "an IValue: ivalue value; a tensor: tensor value; a graph: jit-graph value"
     )
+    assert not is_meant_for_a_native_frame("value.dump()")  # a graph has one in Python too
+    assert is_meant_for_a_native_frame("value->dump()")
+    assert instead_of("this->dump()").startswith("at the entry of a method this is in $rdi")
 
 
 @pytest.mark.parametrize(
-    "typed", ["((MyType*)$rsi)->dump()", "x.size()", "strlen(text)", "make().dump()", "1 + 2"]
+    "typed",
+    ["stack->back().dump()", "stack[0].dump()", "(*stack)[0].dump()", "torch::jit::last(stack).dump()"],
+)
+def test_an_element_of_the_stack(typed: str) -> None:
+    told = "type ivalue-stack: it shows the stack of the selected frame, and calls nothing"
+    assert instead_of(typed) == told
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "((MyType*)$rsi)->dump()",
+        "((std::vector<int>*)$rsi)->dump()",
+        "((torch::jit::Graph*)$rdi)[1].dump()",  # nobody has an array of them
+        "((c10::IValue*)$rsi)->isTensor()",
+        "x.size()",
+        "strlen(text)",
+        "make().dump()",
+        "(c10::IValue*)",
+        "1 + 2",
+        "a * (b)",
+        "",
+    ],
 )
 def test_other_calls_are_none_of_its_business(typed: str) -> None:
-    assert instead_of(typed) == ""
+    assert instead_of(typed) == "" and not is_meant_for_a_native_frame(typed)

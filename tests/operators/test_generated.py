@@ -137,10 +137,7 @@ def test_what_is_printed(torch: TorchInstallation, capsys: pytest.CaptureFixture
     assert in_repository("torchgen/gen.py") == "torchgen/gen.py"
 
 
-def test_an_extensions_operator_and_no_operator() -> None:
-    with pytest.raises(SpecError, match="torchgen makes nothing for mylib::myop") as caught:
-        ops.main(["mylib::myop", "--generated"])
-    assert caught.value.hint.startswith("dualdbg resolve torch.ops.mylib.myop --setup")
+def test_no_operator() -> None:
     with pytest.raises(SpecError, match="no operator named 'radn'"):
         ops.main(["radn", "--generated"])
     with pytest.raises(UsageError):

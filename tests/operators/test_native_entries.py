@@ -11,7 +11,8 @@ import pytest
 
 from dualdbg.errors import SymbolError
 from dualdbg.shared import python_versions
-from dualdbg.symbols.callables.native_entries import NativeEntry, Resolved, find_entries
+from dualdbg.symbols.callables.native_entries import find_entries
+from dualdbg.symbols.callables.resolved import NativeEntry, Resolved
 from dualdbg.symbols.elf.elf_file import ElfFile
 from tests import rows, support
 from tests.operators.counting import run

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SpecError
-from dualdbg.model import BreakpointState, NativeFrame, Reason
+from dualdbg.model import BreakpointState, Exited, NativeFrame, PythonFrame, Reason, Stopped
 from dualdbg.session.breakpoints.native_expressions import check_expression
 from dualdbg.session.log_text import split_log
 from dualdbg.symbols.torch.operators import OperatorTable
@@ -341,6 +341,86 @@ def test_the_preset_jit_script_stops_once_at_each_place_of_a_users_call(operator
     script = support.SAMPLES / "jit_script.py"
     seen = run_session(work, script, "preset:jit-script", operators=operators, just_my_code=False)
     assert seen == JIT_SCRIPT
+
+
+JIT_HELPERS = """\
+import torch
+
+def doubled(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+def doubled_and_one(x: torch.Tensor) -> torch.Tensor:
+    return doubled(x) + 1
+
+@torch.jit.script
+def first(x: torch.Tensor) -> torch.Tensor:
+    return doubled_and_one(x) + doubled(x)
+
+@torch.jit.script
+def second(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.dropout(first(x), 0.5)
+
+for _ in range(3):
+    second(torch.ones(2))
+"""
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_the_preset_jit_script_stops_for_the_users_calls_and_not_for_the_functions_that_they_call(
+    tmp_path: Path, operators: OperatorTable
+) -> None:
+    program = tmp_path / "helpers.py"
+    program.write_text(JIT_HELPERS)
+
+    async def work(driver: Driver) -> list[str]:
+        seen: list[str] = []
+        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
+            frame = event.stop.frame
+            seen.append((frame.function if frame else "").removeprefix("torch::jit::"))
+            await driver.session.resume()
+        return seen
+
+    seen = run_session(work, program, "preset:jit-script", operators=operators, just_my_code=False)
+    assert seen == [*JIT_SCRIPT[:-1], *JIT_SCRIPT]
+
+
+RECURSIVE = """\
+def count_down(n):
+    left = n
+    return left and count_down(n - 1)
+
+def twice():
+    count_down(2)
+    count_down(1)
+
+twice()
+"""
+
+
+@pytest.mark.parametrize("function", ["count_down", "recursive.count_down"])
+def test_only_the_outermost_call(tmp_path: Path, function: str) -> None:
+    program = tmp_path / "recursive.py"
+    program.write_text(RECURSIVE)
+
+    async def work(driver: Driver) -> list[str]:
+        seen: list[str] = []
+        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
+            frame = next(one for one in (await driver.stack()).visible() if isinstance(one, PythonFrame))
+            tid, inspector = event.stop.thread.tid, driver.session.inspector
+            seen.append((await inspector.evaluate("n", tid, frame, frame.language)).value)
+            await driver.session.resume()
+        return seen
+
+    assert run_session(work, program, f"recursive.py:2 outermost {function}") == ["2", "1"]
+    # Of a function that is not on the stack no call is an inner one.
+    assert run_session(work, program, "recursive.py:2 outermost other.count_down") == [
+        "2",
+        "1",
+        "0",
+        "1",
+        "0",
+    ]
 
 
 SIGNALS = """\

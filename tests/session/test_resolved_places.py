@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, PythonFrame, Stopped
-from dualdbg.symbols.callables.native_entries import Resolved, find_entries
+from dualdbg.symbols.callables.native_entries import find_entries
+from dualdbg.symbols.callables.resolved import Resolved
 from dualdbg.symbols.torch.operators import OperatorTable
 from tests.session.driver import Driver, run_session
 

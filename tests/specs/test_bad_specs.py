@@ -8,7 +8,7 @@ from dualdbg.errors import SpecError
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 
 OPERATORS = {"randn", "add", "mm"}
-SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary, fast, count'
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count'
 
 # The spec, the first line of the message, the column of the caret (None: no caret), the hint.
 BAD = [
@@ -150,6 +150,30 @@ BAD = [
         "'thread' wants the thread's id or name",
         12,
         'for example thread 4711, thread worker or thread "a b"',
+    ),
+    (
+        "randn outermost if x",
+        "'outermost' wants a function",
+        16,
+        "for example outermost package.module.function, or outermost scope::function",
+    ),
+    (
+        "a.py:3 outermost ns::f",
+        "'outermost' wants a function of Python at a place in Python",
+        7,
+        "for example outermost package.module.function",
+    ),
+    (
+        "f outermost f fast",
+        "'fast' does not go with 'outermost': the stack is not looked at in the process",
+        14,
+        "leave one of them out",
+    ),
+    (
+        "f count outermost f",
+        "'count' goes with 'if' and 'thread' alone: it never stops",
+        8,
+        "for example f count if $rdi > 4096",
     ),
 ]
 

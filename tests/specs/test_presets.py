@@ -9,6 +9,7 @@ import pytest
 
 from dualdbg.config import PresetTable
 from dualdbg.errors import SpecError
+from dualdbg.model import BreakpointKind
 from dualdbg.symbols.callables.python_functions import FunctionDefinition, find_function
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from dualdbg.symbols.locspec.presets import Preset, available, expand, shipped
@@ -22,7 +23,7 @@ def test_the_shipped_presets() -> None:
     for preset in presets.values():
         assert preset.about and preset.breakpoints
         for text in preset.breakpoints + preset.inlined:
-            assert parse_spec(text).subject == text.removeprefix("py:")
+            assert parse_spec(text).subject == text.removeprefix("py:").partition(" outermost ")[0]
 
 
 @pytest.mark.torch
@@ -32,13 +33,14 @@ def test_the_functions_are_there() -> None:
     folder = Path(spec.origin).parent / "lib"
     libraries = [Objfile.open(folder / name) for name in ("libtorch_cpu.so", "libtorch_python.so")]
     for preset in shipped().values():
-        for text in preset.breakpoints:
-            if text.startswith("py:"):
-                place = find_function(
-                    text.removeprefix("py:"), folder, [str(Path(spec.origin).parent.parent)]
-                )
-                assert isinstance(place, FunctionDefinition), (preset.name, text, place)
-                continue
+        read = [parse_spec(text) for text in preset.breakpoints]
+        outer = {one.outermost for one in read if one.outermost is not None}
+        native = {one.subject for one in read if one.kind is BreakpointKind.FUNCTION}
+        python = {one.subject for one in read} - native | {name for name in outer if "::" not in name}
+        for text in python:
+            place = find_function(text, folder, [str(Path(spec.origin).parent.parent)])
+            assert isinstance(place, FunctionDefinition), (preset.name, text, place)
+        for text in native | {name for name in outer if "::" in name}:
             found = [library.path for library in libraries if library.find_functions(text)]
             assert len(found) == 1, (preset.name, text, found)
 

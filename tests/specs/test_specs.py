@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dualdbg.known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
-from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer
+from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer, NativeFrame, PythonFrame
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place, spec_text
+from dualdbg.symbols.locspec.outermost import calls_on
 
 OPERATORS = {"randn", "add", "mm", "add_", "_softmax", "aten::mm", "mylib::myop"}
 
@@ -89,6 +90,9 @@ MEANINGS = [
     (r'a.py:3 log "say \"{x}\"\n"', K.PYTHON_LINE, "a.py", {"line": 3, "log": 'say "{x}"\n'}),
     ("randn tbreak", K.OPERATOR, "randn", {"temporary": True}),
     ("randn temporary hits 2", K.OPERATOR, "randn", {"temporary": True, "hits": 2}),
+    ("randn outermost a.b.f if x", K.OPERATOR, "randn", {"outermost": "a.b.f", "condition": "x"}),
+    ("ns::f outermost ns::f hits 2", K.FUNCTION, "ns::f", {"outermost": "ns::f", "hits": 2}),
+    ("randn if x outermost f", K.OPERATOR, "randn", {"condition": "x", "outermost": "f"}),
     ('randn thread "worker 1"', K.OPERATOR, "randn", {"thread": "worker 1"}),
     ("throw if x", K.THROW, "", {"condition": "x"}),
 ]
@@ -252,6 +256,7 @@ conditions = st.sampled_from(
         [{}, {"hits": 1}, {"hits": 10**9}, {"hit_condition": "== 5"}, {"hit_condition": "% 3"}]
     ),
     thread=st.none() | st.from_regex(r"[\w. -]*\w", fullmatch=True) | texts,
+    outermost=st.none() | st.from_regex(r"[a-eg-hj-km-su-z]\w*(\.[a-z]\w*)?", fullmatch=True),
     log=st.none() | texts | texts.map(lambda text: f"{text}{{x[1]}}{{{{"),
     condition=st.none() | conditions,
 )
@@ -272,3 +277,24 @@ def test_any_text_is_a_spec_or_a_spec_error(text: str) -> None:
     except SpecError:
         return
     assert dataclasses.replace(parse_spec(spec_text(spec), OPERATORS.__contains__), text=spec.text) == spec
+
+
+def test_calls_of_a_function_on_a_stack() -> None:
+    stack = [
+        NativeFrame(0, 0x10, "scope::f(int)"),
+        PythonFrame("Class.f", "/a/package/module.py", 3),
+        PythonFrame("f", "/a/package/module/__init__.py", 3),
+        PythonFrame("f", "/a/module.py", 3),
+        NativeFrame(1, 0x20, "scope::f(int)"),
+        NativeFrame(2, 0x30, "f"),
+        PythonFrame("g", None, None),
+    ]
+    names = ("package.module.f", "module.f", "f", "scope::f", "g", "package.module.g")
+    assert {name: calls_on(stack, name) for name in names} == {
+        "package.module.f": 2,
+        "module.f": 3,
+        "f": 4,
+        "scope::f": 2,
+        "g": 1,
+        "package.module.g": 0,
+    }

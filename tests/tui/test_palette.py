@@ -9,6 +9,7 @@ from textual.content import Content
 from textual.system_commands import SystemCommandsProvider
 from textual.widgets import Input
 
+from dualdbg.console.commands.information import INFO_WORDS
 from dualdbg.console.commands.registry import all_commands
 
 from .driver import Screen, on_screen
@@ -52,6 +53,14 @@ def test_every_name_of_every_command_finds_it(tmp_path: Path, counter: Path) -> 
             for name in command.names:
                 titles = {str(hit.text) async for hit in found.search(name)}
                 assert f"Prompt: {', '.join(command.names)}" in titles, name
+        forms = {f"info {word}" for word in INFO_WORDS} | {
+            "frame function",
+            "set var",
+            "save breakpoints",
+            "process together",
+        }
+        for form in forms:
+            assert f"Prompt: {form}" in {str(hit.text) async for hit in found.search(form)}, form
         for action in screen.app.get_system_commands(screen.app.screen):
             assert action.title in {str(hit.text) async for hit in found.search(action.title)}
 
@@ -80,7 +89,12 @@ def test_what_is_typed_and_chosen_is_done(tmp_path: Path, counter: Path, size: t
         line = screen.app.views.prompt.line
         await screen.until(lambda: line.has_focus and line.value == "condition ", "the command at the prompt")
         await screen.press("escape")
-        await choose(screen, "registers")
+        await choose(screen, "info breakpoints")
+        await screen.until(lambda: "counter.py:4" in screen.said, "the breakpoints")
+        await choose(screen, "info symbol")
+        await screen.until(lambda: line.has_focus and line.value == "info symbol ", "the form at the prompt")
+        await screen.press("escape")
+        await choose(screen, "pane: registers")
         await screen.until(lambda: bool(screen.app.views.registers.region.area), "the pane")
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"], size=size)

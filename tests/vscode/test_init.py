@@ -123,6 +123,19 @@ def test_pytorch_checkout_is_known_by_its_layout(tmp_path: Path) -> None:
     assert "is missing" not in init(tmp_path, "--check")
 
 
+def test_a_folder_that_is_no_checkout_is_told_of(tmp_path: Path) -> None:
+    """The files are written all the same: the checkout may come later."""
+    (tmp_path / "setup.py").write_text("")
+    told = init(tmp_path, "--profile", "pytorch-source")
+    assert f"{tmp_path} is not a checkout of PyTorch: it has no torch/csrc, no aten/src; the tasks" in told
+    assert "or leave --profile away: then it is pytorch-user" in told
+    assert "build: PyTorch, debug" in read(tmp_path)["tasks.json"]
+    for name in ("torch/csrc", "aten/src"):
+        (tmp_path / name).mkdir(parents=True)
+    assert "is not" not in init(tmp_path, "--profile", "pytorch-source")
+    assert "is not" not in init(tmp_path / "torch", "--profile", "pytorch-user")
+
+
 def test_jobs_of_a_build_fit_into_memory(tmp_path: Path) -> None:
     init(tmp_path, "--profile", "pytorch-source")
     (build,) = (

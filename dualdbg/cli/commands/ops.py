@@ -32,22 +32,37 @@ def main(words: list[str]) -> int:
         )
     if given.generated and not given.names:
         raise UsageError("ops: --generated wants an operator", "dualdbg ops randn --generated")
+    python = given.python or default_python(os.environ.get)
     from ...symbols.torch.operator_chain import TorchInstallation
 
-    torch = TorchInstallation(torch_folder(given.python or default_python(os.environ.get)))
+    torch = TorchInstallation(torch_folder(python))
     if not given.names:
         names = sorted(torch.table.names)
         sys.stdout.write(json.dumps(names) if given.json else visible_text("\n".join(names)))
         sys.stdout.write("\n")
         return 0
+    names = [operator_of(name) for name in given.names]
+    others = [name for name in names if is_others(torch, name)]
+    if given.setup and not others:
+        raise UsageError(
+            "ops: --setup is for operators that an extension registers, and PyTorch's tables have all of these",
+            "leave --setup away",
+        )
+    registered = _registered(python, others, given.setup, given.cwd) if others else {}
     describe = _generated if given.generated else _chain
-    for at, name in enumerate(given.names):
-        text, data = describe(torch, operator_of(name))
+    for at, name in enumerate(names):
+        text, data = registered[name] if name in registered else describe(torch, name)
         if given.json:
             sys.stdout.write(json.dumps(data) + "\n")
         else:
             sys.stdout.write(("\n" if at else "") + visible_text(text) + "\n")
     return 0
+
+
+def is_others(torch: TorchInstallation, name: str) -> bool:
+    """Whether a name is that of an operator which native_functions.yaml cannot have, such as ``mylib::myop``."""
+    namespace = name.rpartition("::")[0]
+    return namespace not in ("", "aten") and not torch.table.is_operator(name)
 
 
 def operator_of(name: str) -> str:
@@ -67,11 +82,17 @@ def make_parser() -> Parser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="randn, add.Tensor, aten::mm, torch.add; without one: every operator",
+        help="randn, add.Tensor, aten::mm, torch.add, mylib::myop; without one: every operator of PyTorch's tables",
     )
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"
     )
+    parser.add_argument(
+        "--setup",
+        metavar="CODE",
+        help="for an extension's operator, mylib::myop: run first in the interpreter, such as 'import mylib'",
+    )
+    parser.add_argument("--cwd", metavar="DIR", help="with --setup: the folder to import from")
     parser.add_argument(
         "--compiled",
         metavar="WHAT",
@@ -88,7 +109,7 @@ def make_parser() -> Parser:
         "--generated",
         action="store_true",
         help="how torchgen makes it: the entry in native_functions.yaml, each generated file with its template and "
-        "generator, and the library where its functions are",
+        "generator, and the library where its functions are; of mylib::myop what is registered instead",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object an operator, or a kernel")
     return parser
@@ -104,20 +125,35 @@ def _chain(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _generated(torch: TorchInstallation, name: str) -> tuple[str, dict[str, Any]]:
-    """As text and as data. Raises SpecError for an unknown operator, and for one that is not PyTorch's own."""
+    """As text and as data. Raises SpecError for an unknown operator."""
     from ...symbols.torch.generated_files import generation
     from ...symbols.torch.generated_report import as_data, as_text
 
-    namespace, scope, own = name.removeprefix("aten::").rpartition("::")
-    if scope and not torch.table.is_operator(name):
-        raise SpecError(
-            f"torchgen makes nothing for {name}: an extension's operator has no entry in native_functions.yaml, no "
-            f"Python binding and no at::_ops function; its schema and kernels are where TORCH_LIBRARY({namespace}, …), "
-            "TORCH_LIBRARY_IMPL or torch.library register them",
-            f"dualdbg resolve torch.ops.{namespace}.{own} --setup 'import …' finds its kernels and their library",
-        )
     found = generation(torch, name)
     return as_text(found), as_data(found)
+
+
+def _registered(
+    python: str, names: list[str], setup: str | None, cwd: str | None
+) -> dict[str, tuple[str, dict[str, Any]]]:
+    """By name, as text and as data, what the dispatcher of an interpreter has. Raises SpecError for an unknown one."""
+    from ...symbols.torch.registered_report import as_data, as_text
+    from ..resolving import resolved
+
+    paths = ["torch.ops." + name.replace("::", ".") for name in names]
+    found = {}
+    for name, answer in zip(names, resolved(python, paths, setup, cwd), strict=True):
+        if answer.error is not None or not answer.registrations:
+            namespace = name.partition("::")[0]
+            raise SpecError(
+                f"no operator {name} is registered once PyTorch is imported{' and --setup has run' if setup else ''}: "
+                f"{answer.error or 'the name is no operator'}",
+                f"what registers it has to be imported: dualdbg ops {name} --setup 'import {namespace}'"
+                if not setup
+                else f"--setup has to import what has TORCH_LIBRARY({namespace}, …) or torch.library for it",
+            )
+        found[name] = as_text(answer), as_data(answer)
+    return found
 
 
 def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:

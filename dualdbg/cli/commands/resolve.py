@@ -6,22 +6,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from argparse import Namespace
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from ...config import working_directory
 from ...errors import SymbolError, UsageError
-from ...folders import here
 from ...target.interpreter import default_python
 from ...terminal_text import cleaned, visible_text
-from ...trust import objection
 from ..arguments import Parser
-from ..main import tell
 
 if TYPE_CHECKING:
-    from ...symbols.callables.native_entries import NativeEntry, Resolved
+    from ...symbols.callables.resolved import NativeEntry, Resolved
 
 _NOT_FOUND_STATUS = 3
 _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousands
@@ -31,12 +26,15 @@ def main(words: list[str]) -> int:
     given = make_parser().read(words)
     from ...symbols.torch.compiled_search import is_place
 
+    from ..resolving import resolved
+
     callables = [name for name in given.names if not is_place(name)]
     if given.cache is not None and len(callables) == len(given.names):
         raise UsageError(
             "resolve: --cache goes with FILE:LINE alone", "dualdbg resolve FILE:LINE --cache PATH"
         )
-    answers = iter(_entries(given, callables) if callables else ())
+    python = given.python or default_python(os.environ.get)
+    answers = iter(resolved(python, callables, given.setup, given.cwd) if callables else ())
     found_all = True
     for at, name in enumerate(given.names):
         if is_place(name):
@@ -66,23 +64,6 @@ def _of_place(place: str, where: Path | None) -> tuple[bool, str, list[dict[str,
     return True, visible_text(text), [{"name": place, **compiled_report.as_data(one)} for one in found]
 
 
-def _entries(given: Namespace, names: list[str]) -> list[Resolved]:
-    from ...symbols.cache import cache_directory
-    from ...symbols.callables.native_entries import find_entries
-    from ...target import interpreter
-
-    python = interpreter.find(given.python or default_python(os.environ.get))
-    folder = here() / given.cwd if given.cwd else working_directory()
-    facts = interpreter.inspect(python, cwd=str(folder), cache=cache_directory())
-    return find_entries(
-        python,
-        names,
-        setup=given.setup,
-        directory=folder,
-        search_path=[*_importable(folder, named=bool(given.cwd)), *facts.search_path],
-    )
-
-
 def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
@@ -109,15 +90,6 @@ def make_parser() -> Parser:
     return parser
 
 
-def _importable(folder: Path, named: bool) -> list[str]:
-    """The folder, to import from it: the user has ``named`` it, or it belongs to the user."""
-    why = None if named else objection(folder)
-    if why is None:
-        return [str(folder)]
-    tell(f"nothing is imported from the working directory: {why}", "if you trust it, name it: --cwd .")
-    return []
-
-
 def as_text(answer: Resolved) -> str:
     """One answer for people."""
     answer = cleaned(answer, {type(answer): frozenset({"error"})})
@@ -126,14 +98,34 @@ def as_text(answer: Resolved) -> str:
         lines.append(f"  {answer.error}")
     if answer.operator:
         operator = answer.operator.removeprefix("aten::")
-        lines.append(f"  the operator {answer.operator}: stop in its kernels with -b {operator}")
+        if answer.binds:
+            lines.append(f"  the operator {answer.operator}: stop in its kernels with -b {operator}")
+        else:
+            lines += _no_kernels_by_name(answer)
     lines += [f"      {schema}" for schema in answer.overloads]
     if answer.python is not None:
         place = answer.python
-        lines.append(f"  Python, {place.file}:{place.line}: stop with -b py:{place.name}")
+        lines.append(
+            f"  Python, {place.file}:{place.line}: stop with -b py:{place.name.rpartition('<locals>.')[2]}"
+        )
     for entry in answer.entries:
         lines += _entry_lines(entry)
     return "\n".join(lines) + "\n"
+
+
+def _no_kernels_by_name(answer: Resolved) -> list[str]:
+    """Why the operator's name is no breakpoint, and what is."""
+    name = answer.operator
+    if any(entry.role != "dispatcher" for entry in answer.entries):
+        why = "its kernels are in PyTorch's own libraries, where its name is not looked for: stop at the places below"
+    elif answer.python is not None:
+        why = "its kernels are written in Python"
+    else:
+        why = "no kernel is registered for it"
+    return [
+        f"  the operator {name}: -b {name} finds nothing, for {why}",
+        f"  dualdbg ops {name} shows what is registered",
+    ]
 
 
 def _entry_lines(entry: NativeEntry) -> list[str]:
@@ -156,6 +148,7 @@ def _shell_word(spec: str) -> str:
 
 def _as_data(answer: Resolved) -> dict[str, Any]:
     data = asdict(answer)
+    del data["registrations"]  # dualdbg ops shows them
     for entry in data["entries"]:
         entry["address"] = hex(entry["address"])
     return data

@@ -91,6 +91,7 @@ def _init(given: argparse.Namespace) -> int:
         guess,
         include_path,
         interpreter_of,
+        missing,
         own_command,
     )
 
@@ -100,6 +101,13 @@ def _init(given: argparse.Namespace) -> int:
     if not 0 < given.port < 65535:
         raise UsageError(f"vscode: {given.port} is no port", "--port takes a number from 1 to 65534")
     profile = given.profile or guess(folder)
+    lacking = missing(profile, folder)
+    if lacking:
+        tell(
+            f"{folder} is not {PROFILES[profile].description}: it has no {', no '.join(lacking)}; the tasks of profile "
+            f"{profile} will fail here",
+            f"dualdbg vscode init --profile {profile} CHECKOUT, or leave --profile away: then it is {guess(folder)}",
+        )
     python, refused = (
         (given.python, "") if given.python else interpreter_of(folder, default_python(os.environ.get))
     )

@@ -42,6 +42,17 @@ class Command:
         """The full name."""
         return self.names[0]
 
+    @property
+    def forms(self) -> tuple[tuple[str, bool], ...]:
+        """The words of its own that may begin its arguments, as in ``info threads``, and whether more must follow."""
+        begin, _, rest = self.usage[1:].partition("]") if self.usage.startswith("[") else (self.usage, "", "")
+        parts = [*begin.split(" | "), *rest.split(" | ")[1:]]
+        found = [match for match in map(_FORM.match, parts) if match is not None]
+        follows = bool(rest) and not rest.startswith(" | ")
+        return tuple((match["word"], follows or match["more"] is not None) for match in found)
+
+
+_FORM = re.compile(r"(?P<word>[a-z][\w-]*)(?![\w:.])(?P<more> [^\[\]\s])?")
 
 _AREAS = (
     "run_control",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, EvaluationError
+from ...known.dump_calls import is_meant_for_a_native_frame
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
@@ -77,7 +78,8 @@ async def print_(console: Console, argument: str) -> None:
     completes="expression",
 )
 async def py(console: Console, argument: str) -> None:
-    if console.session.state is not State.NATIVE_STOPPED or not argument:
+    outside = console.session.state is not State.NATIVE_STOPPED
+    if outside or not argument or is_meant_for_a_native_frame(argument):
         await _evaluate(console, "py", argument, Language.PYTHON)
         return
     frame = await console.frame()

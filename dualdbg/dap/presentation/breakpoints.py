@@ -220,7 +220,7 @@ def with_suffixes(spec: BreakpointSpec, row: Arguments) -> BreakpointSpec:
 
 def _same(one: BreakpointSpec, other: BreakpointSpec) -> bool:
     def suffixes(spec: BreakpointSpec) -> tuple[object, ...]:
-        how = spec.temporary, spec.thread, spec.fast, spec.counts
+        how = spec.temporary, spec.thread, spec.outermost, spec.fast, spec.counts
         return spec.condition, spec.hits, spec.hit_condition, spec.log, *how
 
     return same_place(one, other) and suffixes(one) == suffixes(other)

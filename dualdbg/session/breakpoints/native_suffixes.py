@@ -18,13 +18,17 @@ def _names_a_thread(spec: BreakpointSpec) -> bool:
     return spec.thread is not None and not spec.thread.isdigit()
 
 
+def _is_plain(spec: BreakpointSpec) -> bool:
+    return spec.kind in _PLAIN and spec.outermost is None
+
+
 def prints_itself(spec: BreakpointSpec) -> bool:
     """Whether gdb can print the text of a log point by itself, without a stop."""
     counts = (spec.hits, spec.hit_condition) != (None, None)
-    return spec.log is not None and spec.kind in _PLAIN and not counts and not _names_a_thread(spec)
+    return spec.log is not None and _is_plain(spec) and not counts and not _names_a_thread(spec)
 
 
 def is_counted_by_gdb(spec: BreakpointSpec) -> bool:
     """Whether gdb can pass over the first hits by itself."""
-    plain = spec.kind in _PLAIN and spec.thread is None and spec.log is None
+    plain = _is_plain(spec) and spec.thread is None and spec.log is None
     return spec.hits is not None and spec.hits > 1 and plain

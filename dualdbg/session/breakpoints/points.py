@@ -192,7 +192,7 @@ class Points:
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
-        how = f"{spec.fast} {spec.counts} {changed}"
+        how = f"{spec.outermost or ''} {spec.fast} {spec.counts} {changed}"
         suffixes = f"{spec.condition or ''} {spec.thread or ''} {counts or ''} {spec.log or ''} {how}"
         key = f"{address:#x} {f'function {inlined} ' * at_function}{suffixes}"
         if key in wanted.locations:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...model import BreakpointKind, BreakpointSpec
 from ...symbols.callables.python_functions import FunctionDefinition
+from ...symbols.locspec.outermost import function_and_files
 from ..log_text import split_log
 
 # Each is a whole expression. pydevd is always to be had; what the program finds by another name may be its own.
@@ -21,6 +22,11 @@ _IN_FUNCTION = (
     "(lambda code: (code.co_firstlineno, code.co_filename.rpartition('/')[2]))(next(frame.f_code for frame, _ in"
     " __import__('pydevd').traceback.walk_stack(__import__('sys')._getframe()) if frame.f_code.co_name == {name!r}))"
     " == ({line}, {file!r})"
+)
+# No two calls of the function are on the stack.
+_OUTERMOST = (
+    "sum(frame.f_code.co_name == {name!r} and frame.f_code.co_filename.endswith({files!r}) for frame, _ in"
+    " __import__('pydevd').traceback.walk_stack(__import__('sys')._getframe())) < 2"
 )
 # Of a coroutine or generator: whether it has begun just now. Its first line may be run again, from another instruction,
 # where it is not that of `def`.
@@ -58,6 +64,9 @@ def suffixes(count: str, spec: BreakpointSpec, place: FunctionDefinition | None)
         parts.append(which.format(name=place.name, line=place.line, file=file))
     if spec.thread is not None:
         parts.append(_IN_THREAD.format(thread=spec.thread))
+    if spec.outermost is not None:
+        name, files = function_and_files(spec.outermost)
+        parts.append(_OUTERMOST.format(name=name, files=files))
     if spec.condition is not None:
         parts.append(f"({spec.condition})")
     if spec.hits is not None and spec.hits > 1:

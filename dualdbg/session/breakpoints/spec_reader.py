@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ...model import BreakpointKind, BreakpointSpec
-from ...symbols.callables.native_entries import Resolved
+from ...symbols.callables.resolved import Resolved
 from ...symbols.locspec.breakpoint_spec import parse_spec
 
 

@@ -12,6 +12,7 @@ from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest, StackFrame
 from ...errors import CommandError, EvaluationError, NoSuchThread, StaleHandle, ThreadGone, WrongState
+from ...known.dump_calls import instead_of, is_meant_for_a_native_frame
 from ...known.file_endings import PYTHON_ENDINGS
 from ...known.python_files import is_of_a_library
 from ...model import (
@@ -436,6 +437,7 @@ class Inspector:
         """
         if language is Language.NATIVE:
             return await self.values.evaluate_native(expression, tid, frame, may_stop=may_stop)
+        refuse_native(expression)
         if self._loop.state.phase is not State.PYTHON_STOPPED:
             if not isinstance(frame, PythonFrame):
                 raise EvaluationError(
@@ -460,6 +462,15 @@ class Inspector:
                 "py repr(EXPRESSION) runs it, where that is sound",
             )
         return await self.values.represent_python(expression, frame)
+
+
+def refuse_native(expression: str) -> None:
+    """Raises EvaluationError for C++ of PyTorch's, as gdb's users type it, in a frame of Python."""
+    if is_meant_for_a_native_frame(expression):
+        raise EvaluationError(
+            f"{expression.strip()!r} is C++, and the frame is one of Python",
+            f"at a native stop down selects a native frame; there {instead_of(expression)}",
+        )
 
 
 def _without_chained(named: list[PythonFrame]) -> tuple[list[PythonFrame], list[PythonFrame]]:

@@ -10,6 +10,7 @@ from ...errors import CommandError
 from ...model import BreakpointKind, Layer
 from ...shared.libraries import is_foreign
 from ...stacks.roles import is_evaluation_loop, is_our_call
+from ...symbols.locspec.outermost import calls_on
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
 from ..breakpoints.cxx_exceptions import read_catch, read_throw
 from .facts import Met
@@ -88,6 +89,8 @@ class NativeHits:
             spec = row.spec
             if spec.thread is not None and not await self._is_thread(event, spec.thread):
                 continue
+            if spec.outermost is not None and await self._is_inner(event, spec.outermost):
+                continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
             watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
@@ -151,6 +154,11 @@ class NativeHits:
         if self._inspector.thread_name(tid) == wanted:
             return True
         return (await self._inspector.thread(tid)).python_name == wanted
+
+    async def _is_inner(self, event: engine.NativeStopped, function: str) -> bool:
+        """Whether the thread is in a call of a function that another call of it has led to."""
+        stack = await self._inspector.stack_while_held(await self._tid(event))
+        return calls_on(stack.frames, function) > 1
 
     async def _continues_call(self, event: engine.NativeStopped, id: int) -> bool:
         """Whether this arrival at an operator's kernel belongs to a call that was reported already."""

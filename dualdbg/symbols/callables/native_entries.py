@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ from ...shortage import shortage
 from ..elf.elf_file import ElfFile
 from ..link_time import inlined_calls
 from ..objfile import Objfile, Symbol
+from .registrations import registered_rows, table_rows
+from .resolved import NativeEntry, PythonSource, RegisteredKernel, Registration, Resolved
 
 # What runs in the user's interpreter; read as files, because dualdbg itself does not import them.
 _FOLDER = Path(__file__).resolve().parents[2] / "target" / "bootstrap"
@@ -32,51 +34,6 @@ _BESIDE = os.pathsep.join((str(_FOLDER), str(resource_directory("gdb_scripts")))
 # What a user wants to stop at, best first; the others only lead there.
 _TO_IMPORT = patient(120.0)  # seconds; PyTorch from a cold disk takes half of it
 _ROLES = ("kernel", "function", "get", "set")
-
-
-@dataclass(frozen=True)
-class NativeEntry:
-    """One native function behind a callable.
-
-    ``role``: ``function`` (the code itself), ``kernel`` (of an operator), ``caster`` (unpacks the arguments for
-    one overload), ``dispatcher`` (shared by many callables), ``get``, ``set``, or the name of a type slot.
-    ``address`` is the link-time address in ``library``; ``function`` its demangled name, where the library tells;
-    ``spec`` is what to type to stop there. ``note``: what calls that breakpoint may miss.
-    """
-
-    role: str
-    library: str
-    address: int
-    function: str | None
-    spec: str
-    signature: str | None = None
-    note: str | None = None
-
-
-@dataclass(frozen=True)
-class PythonSource:
-    """Where a callable, or a part of it, is written in Python; ``name`` is the one for a ``py:`` spec."""
-
-    file: str
-    line: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Resolved:
-    """The answer for one name. ``error`` says why there is none.
-
-    ``entries`` are ordered by what a user wants to stop at. ``operator`` is the PyTorch operator that the callable
-    stands for (``aten::mm``), whose own kernels ``operators.py`` names; ``overloads`` are its schemas.
-    """
-
-    name: str
-    kind: str | None
-    entries: tuple[NativeEntry, ...]
-    operator: str | None
-    overloads: tuple[str, ...]
-    python: PythonSource | None
-    error: str | None
 
 
 def find_entries(
@@ -152,20 +109,41 @@ def _run(
 
 
 def _resolved(answer: dict[str, Any]) -> Resolved:
-    found = _believed([entry for raw in answer["entries"] for entry in _entries(raw)])
-    known: dict[tuple[str, int], NativeEntry] = {}
-    for entry in sorted(found, key=_rank):
-        known.setdefault((entry.library, entry.address), entry)
     place = answer["python"]
     return Resolved(
         name=answer["name"],
         kind=answer["kind"],
-        entries=tuple(known.values()),
+        entries=_in_order(answer["entries"]),
         operator=answer["operator"],
         overloads=tuple(answer["overloads"]),
-        python=PythonSource(place["file"], place["line"], place["name"]) if place else None,
+        python=_source(place) if place else None,
         error=answer["error"],
+        binds=answer["binds"],
+        registrations=tuple(map(_registration, answer["registrations"])),
     )
+
+
+def _source(place: dict[str, Any]) -> PythonSource:
+    return PythonSource(place["file"], place["line"], place["name"], place.get("role"))
+
+
+def _registration(raw: dict[str, Any]) -> Registration:
+    kernels = (
+        RegisteredKernel(tuple(one["keys"]), _in_order(one["entries"]), tuple(map(_source, one["python"])))
+        for one in raw["kernels"]
+    )
+    place, registered = registered_rows(raw["dump"])
+    return Registration(
+        raw["name"], raw["schema"], place, registered, table_rows(raw["table"]), tuple(kernels)
+    )
+
+
+def _in_order(raw: list[dict[str, Any]]) -> tuple[NativeEntry, ...]:
+    """The entries, each place once, in the order of what a user wants to stop at."""
+    known: dict[tuple[str, int], NativeEntry] = {}
+    for entry in sorted(_believed([entry for one in raw for entry in _entries(one)]), key=_rank):
+        known.setdefault((entry.library, entry.address), entry)
+    return tuple(known.values())
 
 
 def _believed(entries: list[NativeEntry]) -> list[NativeEntry]:

@@ -2,7 +2,7 @@
 
     SPEC   = PLACE { SUFFIX }
     SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "hits" [COMPARISON] N | "thread" T | "log" STRING
-           | "if" CONDITION
+           | "outermost" FUNCTION | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
 about the target, ``is_operator``, is answered by the caller.
@@ -22,7 +22,7 @@ from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
-_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|if)(?=\s|$|\")")
+_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|outermost|if)(?=\s|$|\")")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -145,7 +145,19 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
             )
         if field == "counts" and spec.kind in _UNTRACED:
             raise Problem(f"{word!r} is for functions and lines", match.start("word"), "name one")
+        if field == "outermost" and spec.language is Language.PYTHON and "::" in value:
+            raise Problem(
+                "'outermost' wants a function of Python at a place in Python",
+                match.start("word"),
+                "for example outermost package.module.function",
+            )
         spec = replace(spec, **{field: value})
+        if spec.fast and spec.outermost is not None:
+            raise Problem(
+                "'fast' does not go with 'outermost': the stack is not looked at in the process",
+                match.start("word"),
+                "leave one of them out",
+            )
         if spec.counts and not seen.isdisjoint(_STOPPING):
             raise Problem(
                 "'count' goes with 'if' and 'thread' alone: it never stops",
@@ -191,6 +203,17 @@ def _read_thread(body: str, at: int) -> tuple[str, int]:
             "'thread' wants the thread's id or name",
             _next_word(body, at),
             'for example thread 4711, thread worker or thread "a b"',
+        )
+    return match[1], match.end()
+
+
+def _read_outermost(body: str, at: int) -> tuple[str, int]:
+    match = re.compile(r"\s+([A-Za-z_][\w.]*|[A-Za-z_~][\w:~<>]*)(?=\s|$)").match(body, at)
+    if match is None or match[1] in _FIELD_OF:
+        raise Problem(
+            "'outermost' wants a function",
+            _next_word(body, at),
+            "for example outermost package.module.function, or outermost scope::function",
         )
     return match[1], match.end()
 
@@ -273,7 +296,7 @@ def _spec_error(text: str, problem: Problem) -> SpecError:
     return SpecError(f"{problem.message}\n  {shown}\n  {caret}", problem.hint)
 
 
-_STOPPING = ("temporary", "hits", "log", "fast")  # what means a stop, or its place
+_STOPPING = ("temporary", "hits", "log", "fast", "outermost")  # what means a stop, or its place
 _UNTRACED = (
     BreakpointKind.DATA,
     BreakpointKind.WATCH,
@@ -291,6 +314,7 @@ _FIELD_OF = {
     "hits": "hits",
     "thread": "thread",
     "log": "log",
+    "outermost": "outermost",
     "if": "condition",
 }
 _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
@@ -300,5 +324,6 @@ _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
     "hits": _read_hits,
     "thread": _read_thread,
     "log": _read_log,
+    "outermost": _read_outermost,
     "condition": _read_condition,
 }

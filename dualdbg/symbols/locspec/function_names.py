@@ -13,7 +13,7 @@ _OPERATOR_SIGN = re.compile(
 _TRAILER = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&?|\[clone [^\]]*\]|\[abi:\w+\]))*")
 _COMPONENT = re.compile(r"~?[\w$?*.]+~?")
 
-SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, temporary, fast, count'
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count'
 
 
 class Problem(Exception):

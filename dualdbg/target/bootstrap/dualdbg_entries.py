@@ -5,8 +5,11 @@ writes one JSON list to descriptor FD, with an object for each NAME (``torch.ran
 ``module.Class.method``). The folders of ``--path``, a list, are searched first.
 
     {"name": ..., "kind": ..., "entries": [ENTRY, ...], "operator": null | "aten::mm", "overloads": [...],
-     "python": null | {"file": ..., "line": ..., "name": ...}, "error": null | text}
+     "binds": whether a breakpoint on the operator's name finds its kernels,
+     "registrations": [REGISTRATION, ...], "python": null | {"file": ..., "line": ..., "name": ...},
+     "error": null | text}
     ENTRY: {"role": ..., "library": PATH | null, "offset": OFFSET IN THE FILE | null, "signature": null | text}
+    REGISTRATION, of an overload that PyTorch's tables do not have: see dualdbg_dispatch.py
 
 FOLDERS, with a colon between, have dualdbg_callables.py, which reads the objects and says what the roles are, and
 dualdbg_shared. Nothing else of dualdbg is imported, and nothing is called but ``import`` and ``getattr``.
@@ -14,7 +17,6 @@ dualdbg_shared. Nothing else of dualdbg is imported, and nothing is called but `
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import inspect
 import json
@@ -27,22 +29,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dualdbg.shared import dispatcher, libraries
     from dualdbg.target.bootstrap import dualdbg_callables as callables
+    from dualdbg.target.bootstrap import dualdbg_dispatch as dispatch
 
     Answer = dict[str, Any]
-    Mapping = tuple[int, int, str, int, str]
 else:
     # The file comes by standard input, so no folder of it is searched for imports.
     folders = sys.argv[sys.argv.index("--beside") + 1].split(os.pathsep)
     sys.path[:0] = folders
     import dualdbg_callables as callables
-    from dualdbg_shared import dispatcher, libraries
+    import dualdbg_dispatch as dispatch
 
     del sys.path[: len(folders)]
 
-HEAD, WORD = callables.HEAD, callables.WORD
-executable, mappings, word = callables.executable, callables.mappings, callables.word
+WORD = callables.WORD
+executable, mappings = callables.executable, callables.mappings
 
 
 def main(arguments: list[str]) -> None:
@@ -59,8 +60,10 @@ def main(arguments: list[str]) -> None:
     answers = [described(name) for name in names]
     files = Files()
     for answer in answers:
-        for entry in answer["entries"]:
-            entry["library"], entry["offset"] = files.place(entry.pop("address"))
+        kernels = (kernel for one in answer["registrations"] for kernel in one["kernels"])
+        for part in (answer, *kernels):
+            for entry in part["entries"]:
+                entry["library"], entry["offset"] = files.place(entry.pop("address"))
     with os.fdopen(out, "w", encoding="utf-8") as file:
         json.dump(answers, file)
 
@@ -192,12 +195,27 @@ def describe_torch_operator(value: Any, answer: Answer) -> None:
     )
     for overload in overloads:
         answer["operator"] = answer["operator"] or overload._schema.name
+        answer["binds"] = answer["binds"] or overload.namespace == "aten"
         answer["overloads"].append(str(overload._schema))
         if overload.namespace != "aten":
-            answer["entries"] += registered_kernels(overload._schema.name, overload._schema.overload_name)
+            describe_registration(overload, answer)
     for entry in described_object(value._op, answer["name"])["entries"]:
         if entry["role"] == "caster":  # what torch.ops calls, whatever the operator
             answer["entries"].append({**entry, "role": "dispatcher", "signature": None})
+
+
+def describe_registration(overload: Any, answer: Answer) -> None:
+    """What the dispatcher knows of an operator that native_functions.yaml does not have."""
+    known = dispatch.registration(overload)
+    answer["registrations"].append(known)
+    kernels = dispatch.foreign_kernels(overload._schema.name, overload._schema.overload_name)
+    answer["binds"] = answer["binds"] or bool(kernels)
+    answer["entries"] += kernels or [
+        dict(entry) for kernel in known["kernels"] for entry in kernel["entries"]
+    ]
+    for kernel in known["kernels"]:
+        user = kernel["python"][1:] or kernel["python"]  # behind what torch.library has put around it
+        answer["python"] = answer["python"] or (user[0] if user else None)
 
 
 def described_object(value: Any, name: str) -> Answer:
@@ -209,62 +227,8 @@ def described_object(value: Any, name: str) -> Answer:
 def nothing(name: str) -> Answer:
     """The answer of a name of which nothing is known yet."""
     empty: Answer = {"name": name, "kind": None, "entries": [], "operator": None, "overloads": []}
-    return {**empty, "python": None, "error": None}
-
-
-# PyTorch's registry of operators -------------------------------------------------------------------
-
-
-def registered_kernels(name: str, overload: str) -> list[Answer]:
-    """The functions that libraries other than PyTorch's own have registered for an operator.
-
-    A c10::OperatorHandle holds a pointer to its OperatorDef, which is recognised by the name.
-    """
-    import torch
-
-    memory = OwnMemory()
-    handle = torch._C._dispatch_find_schema_or_throw(name, overload)
-    operator = word(word(id(handle) + HEAD))
-    if not dispatcher.is_named(memory, operator, name):
-        raise TypeError("the registry of this PyTorch is laid out in a way that is not known")
-    functions, casters = dispatcher.kernels(
-        memory,
-        dispatcher.table_of(memory, operator),
-        lambda address: memory.is_foreign(address, code=True),
-        lambda address: memory.is_foreign(address, code=False),
-    )
-    entries = [callables.Entry("kernel", address) for address in functions]
-    return [as_answer(entry) for entry in (*entries, *(callables.Entry("caster", one) for one in casters))]
-
-
-class OwnMemory:
-    """The memory of this process. A word that is not mapped reads as 0."""
-
-    def __init__(self) -> None:
-        self.rows = list(mappings())
-
-    def u64(self, address: int) -> int:
-        """A pointer, or an unsigned number of 8 bytes."""
-        row = self.row_at(address)
-        return word(address) if row is not None and "r" in row[2] else 0
-
-    def read(self, address: int, size: int) -> bytes:
-        """``size`` bytes, or none where ``address`` is not mapped for reading."""
-        row = self.row_at(address)
-        return ctypes.string_at(address, size) if row is not None and "r" in row[2] else b""
-
-    def row_at(self, address: int) -> Mapping | None:
-        return next((row for row in self.rows if row[0] <= address < row[1]), None)
-
-    def is_foreign(self, address: int, code: bool) -> bool:
-        """Whether code, or else data, of a file that does not belong to PyTorch is at the address."""
-        row = self.row_at(address)
-        return (
-            row is not None
-            and ("x" in row[2]) == code
-            and row[4].startswith("/")
-            and libraries.is_foreign(row[4])
-        )
+    empty["binds"] = False
+    return {**empty, "registrations": [], "python": None, "error": None}
 
 
 # The answer ---------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from ..panes.source import SourceView
 
 _WATCHES = ("watch", "rwatch", "awatch")
 # What of a breakpoint may be another, and it keeps its number, its count and, if it is a watchpoint, its frame.
-_SUFFIXES = ("condition", "hits", "hit_condition", "log", "temporary", "thread")
+_SUFFIXES = ("condition", "hits", "hit_condition", "log", "temporary", "thread", "outermost")
 
 
 def command_of(text: str) -> str:
