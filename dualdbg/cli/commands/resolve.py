@@ -25,7 +25,6 @@ _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousa
 def main(words: list[str]) -> int:
     given = make_parser().read(words)
     from ...symbols.torch.compiled_search import is_place
-
     from ..resolving import resolved
 
     callables = [name for name in given.names if not is_place(name)]
