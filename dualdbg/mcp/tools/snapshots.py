@@ -99,7 +99,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     at a crash: its address and variables. Looks again a second later where one look cannot
     tell a hang from work."""
     target = arguments.chosen()
-    wanted = Wanted(locks=True)
+    wanted = Wanted.to_diagnose()
     failures: list[Failure] = []
     reports: list[ProcessReport] = []
     crash: Crash | None = None
