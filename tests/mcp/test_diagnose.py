@@ -53,7 +53,7 @@ def test_tasks_that_wait_for_each_other(tmp_path: Path) -> None:
         "    async def one(): await tasks[1]\n"
         "    async def two(): await tasks[0]\n"
         "    tasks = [asyncio.ensure_future(one()), asyncio.ensure_future(two())]\n"
-        "    asyncio.get_running_loop().call_later(0.1, print, 'ready', flush=True)\n"
+        "    asyncio.get_running_loop().call_later(0.1, print, 'ready')\n"
         "    await tasks[0]\nasyncio.run(main())\n"
     )
 

@@ -86,8 +86,8 @@ def test_how_long_calls_took_and_python_too(tmp_path: Path) -> None:
         assert native["caller_count"] == 2 and "1 more places: a larger callers has more" in answer.text
         assert (caller["function"], caller["line"], caller["times"]["timed"]) == ("often", 3, 300)
         assert caller["file"].endswith("/calls.py") and "native" not in caller
-        assert (line["hits"], line["untimed"]) == (300, ["it is a line of a function"])
-        assert rows["often"]["hits"] == 1 and rows["often"]["times"]["timed"] == 1
+        assert (line["hits"], line["untimed"]) == (301, ["it is a line of a function"])
+        assert rows["calls.often"]["hits"] == rows["calls.often"]["times"]["timed"] == 1
         assert "mean" in answer.text
         plain = await tools("trace", program=str(program), specs=["getppid"])
         assert "times" not in plain.data["functions"][0]

@@ -96,8 +96,7 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
 async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
     locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Of a session
-    at a crash: its address and variables. Looks again a second later where one look cannot
-    tell a hang from work."""
+    at a crash: its address and variables. Looks again a second later where needed."""
     target = arguments.chosen()
     wanted = Wanted.to_diagnose()
     failures: list[Failure] = []
