@@ -129,7 +129,7 @@ def _look(pid: int, as_json: bool, lowering: Lowering | None) -> tuple[list[Proc
     from ..snapshot.take import parents_of_forks
 
     with nullcontext() if lowering is None else lowering.lowered():
-        reports = with_other_ends([Assembler(capture(pid, wanted=Wanted(locks=True))).report()])
+        reports = with_other_ends([Assembler(capture(pid, wanted=Wanted.to_diagnose())).report()])
         parents = parents_of_forks(reports, stop=True)
     reports = reports if as_json else cleaned(reports)
     return reports, diagnose(reports, parents)

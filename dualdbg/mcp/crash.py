@@ -68,7 +68,8 @@ class Crash:
 async def crash_of(session: Session, maps: bool) -> Crash | None:
     """The crash at which a session stands; None where it stands for another reason. ``maps``: there is a process."""
     stop = session.stop
-    if stop is None or not _is_crash(stop):
+    name = None if stop is None else _signal_of(stop)
+    if stop is None or name is None:
         return None
     description = stop.description or ""
     frames = (await session.inspector.stack(stop.thread.tid)).visible()
@@ -84,7 +85,7 @@ async def crash_of(session: Session, maps: bool) -> Crash | None:
         variables.append((frame, [*values, *members]))
     known = maps and fault is not None
     return Crash(
-        description.partition(",")[0],
+        name,
         description,
         stop.thread.tid,
         stop.thread.name,
@@ -115,8 +116,10 @@ def finding_of(crash: Crash) -> Finding:
     return Finding(KIND, "\n".join(lines), ((crash.pid, crash.tid),))
 
 
-def _is_crash(stop: Stop) -> bool:
-    return stop.reason is Reason.SIGNAL and (stop.description or "").partition(",")[0] in CRASHES
+def _signal_of(stop: Stop) -> str | None:
+    """The signal of a crash; None for another stop. Of a process and of a core the words around it differ."""
+    match = re.search(r"\bSIG[A-Z]+\b", stop.description or "") if stop.reason is Reason.SIGNAL else None
+    return match[0] if match is not None and match[0] in CRASHES else None
 
 
 def _has_variables(frame: Frame) -> bool:

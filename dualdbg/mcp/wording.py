@@ -73,6 +73,12 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bthaw (?P<name>\S+) lets it run", r"thread \g<name> is held"),
     (r"\bgdb set logging file NAME", "a file"),
     (r"; -b (?P<name>\S+)", r"; a breakpoint \g<name>"),
+    (
+        r"\btype watch EXPRESSION at a Python stop",
+        f"at a Python stop break({_SESSION}, add=['watch:py:EXPRESSION'])",
+    ),
+    (r"\btype watch\b", "the breakpoint watch:EXPRESSION"),
+    (r"\btype (?P<name>py:\S+)", r"the breakpoint \g<name>"),
     # what the tables of the prompt leave out
     (r"more places: --folded FILE has all", "more places: a larger callers has more"),
     (r"more functions: --json has all", "more functions"),

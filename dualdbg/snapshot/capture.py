@@ -57,6 +57,11 @@ class Wanted:
     tasks: bool = False
     distributed: bool = False
 
+    @classmethod
+    def to_diagnose(cls, locals: bool = False) -> Wanted:
+        """All that a diagnosis uses."""
+        return cls(locks=True, locals=locals, tasks=True, distributed=True)
+
 
 @dataclass
 class Captured:

@@ -113,7 +113,7 @@ def of_hang(tracer: Tracer, pid: int, seconds: float) -> Incident:
     captures: list[tuple[int, Captured, Assembler]] = []
     reports: list[ProcessReport] = []
     failures: list[Failure] = []
-    wanted = Wanted(locals=True, locks=True)
+    wanted = Wanted.to_diagnose(locals=True)
     for one in find_targets([], [pid]):
         try:
             held = tracer.hold(one) if tracer.traces(one) else None

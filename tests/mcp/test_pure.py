@@ -147,6 +147,19 @@ def test_values_are_cut_and_all_of_an_answer_stay_within_its_budget() -> None:
     assert len(json.dumps([row.model_dump() for row in told])) < 3 * bounds.MOST_OF_VALUES
 
 
+def test_names_of_fields_count_too() -> None:
+    """Many small values are much in an answer."""
+
+    async def children(value: Value, start: int, count: int) -> Sequence[Value]:
+        return [Value(f"[{at}]", "", "1", Language.PYTHON, reference=7) for at in range(start, start + count)]
+
+    rows = values.Rows(children, limit=100, depth=4, length=10)
+    told = asyncio.run(rows.of([Value("all", "list", "x", Language.PYTHON, reference=1)]))
+    assert rows.spent
+    sizes = sum(len(row.model_dump_json(exclude_none=True)) for row in told)
+    assert sizes < 1.2 * bounds.MOST_OF_VALUES
+
+
 def test_texts_are_harmless_and_bounded() -> None:
     assert bounds.harmless({"a\x1b": ["\x07x", 1, None]}) == {"a␛": ["␇x", 1, None]}
     assert bounds.line("x\ny" * 200).endswith("…") and "\n" not in bounds.line("x\ny")

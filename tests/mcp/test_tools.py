@@ -258,6 +258,53 @@ def test_the_server_and_what_started_it_are_not_stopped() -> None:
     with_server(work)
 
 
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [("x.py:abc", "a line's number"), ("preset:nothing", "no preset"), ("add@nowhere", "layer")],
+)
+def test_a_breakpoint_that_is_none_begins_nothing(spec: str, words: str, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    code = f"open({str(mark)!r}, 'w').close()"
+
+    async def work(tools: Tools) -> None:
+        refusal = await tools.refused("run", code=code, breakpoints=["print_it", spec])
+        assert "no session was begun: breakpoints[1] cannot be set" in refusal and words in refusal
+        assert "breakpoints.md" in refusal and not mark.exists()
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+            refusal = await tools.refused("attach", pid=process.pid, breakpoints=[spec])
+            assert "no session was begun: breakpoints[0]" in refusal
+            assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
+            process.kill()
+        assert "no session is open" in await tools.refused("stack", session="s1")
+
+    with_server(work)
+
+
+def test_a_process_of_a_session_is_not_attached_to_again() -> None:
+    async def work(tools: Tools) -> None:
+        begun = await tools("run", code="x = 1\n", stop_on_entry=True)
+        refusal = await tools.refused("attach", pid=begun.data["pid"])
+        assert f"is debugged in session {begun.data['session']} already" in refusal
+        assert f"end(session={begun.data['session']!r})" in refusal
+
+    with_server(work)
+
+
+def test_torch_compile_is_told_to_keep_debug_info() -> None:
+    code = "import os; print(*(os.environ.get(name) for name in ('INDUCTOR_PROVENANCE', 'TORCHINDUCTOR_DEBUG_SYMBOL')))"
+
+    async def work(tools: Tools) -> None:
+        for debug, said in ((True, "1 1"), (False, "None None")):
+            run = await tools("run", code=code, compiled_debug=debug)
+            assert (await tools("output", session=run.data["session"])).data["output"][0][
+                "text"
+            ] == said + "\n"
+        run = await tools("run", code=code, compiled_debug=True, env={"INDUCTOR_PROVENANCE": "0"})
+        assert (await tools("output", session=run.data["session"])).data["output"][0]["text"] == "0 1\n"
+
+    with_server(work)
+
+
 def test_attach_and_the_process_goes_on(tmp_path: Path) -> None:
     program = tmp_path / "counts.py"
     out = tmp_path / "count"
@@ -404,6 +451,8 @@ def test_the_kernels_of_a_compiled_function(tmp_path: Path) -> None:
         assert kernel["kernel"] == "aoti_torch_cpu_mm_out" and "source" not in kernel
         assert kernel["computes"] == ["/home/model.py:20 step  return a @ b"]
         assert "aoti_torch_cpu_mm_out  called in line 5" in answer.text
+        back = await tools("operator", compiled="aoti_torch_cpu_mm_out", cache=str(path))
+        assert back.data["kernels"] == answer.data["kernels"]
         few = await tools("operator", compiled="step", cache=str(path), limit=1)
         assert "start=1" in few.data["left_out"]
         assert "computes nothing" in await tools.refused("operator", compiled="nothing", cache=str(path))

@@ -67,7 +67,47 @@ def test_who_calls_and_how_often(tmp_path: Path) -> None:
 
         refusal = await tools.refused("trace", specs=["getppid"])
         assert "program, module and code" in refusal and "trace(program=" in refusal
-        assert "breakpoints.md" in await tools.refused("trace", program=str(program), specs=["f("])
+        assert "specs[0] cannot be set" in await tools.refused("trace", program=str(program), specs=["f("])
+
+    with_server(work)
+
+
+def test_how_long_calls_took_and_python_too(tmp_path: Path) -> None:
+    program = tmp_path / "calls.py"
+    program.write_text(CALLS)
+
+    async def work(tools: Tools) -> None:
+        specs = ["getppid", "calls.py:3", "py:calls.often"]
+        answer = await tools("trace", program=str(program), specs=specs, times=True, callers=1)
+        rows = {row["function"]: row for row in answer.data["functions"]}
+        native, line = rows["getppid"], rows["calls.py:3"]
+        assert native["times"]["timed"] == 301 and 0 < native["times"]["longest"] <= native["times"]["sum"]
+        (caller,) = native["callers"]  # of two
+        assert native["caller_count"] == 2 and "1 more places: a larger callers has more" in answer.text
+        assert (caller["function"], caller["line"], caller["times"]["timed"]) == ("often", 3, 300)
+        assert caller["file"].endswith("/calls.py") and "native" not in caller
+        assert (line["hits"], line["untimed"]) == (301, ["it is a line of a function"])
+        assert rows["calls.often"]["hits"] == rows["calls.often"]["times"]["timed"] == 1
+        assert "mean" in answer.text
+        plain = await tools("trace", program=str(program), specs=["getppid"])
+        assert "times" not in plain.data["functions"][0]
+
+    with_server(work)
+
+
+def test_a_crash_of_a_traced_program_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "reads.py"
+    program.write_text("import ctypes, os\nos.getppid()\nctypes.string_at(8)\n")
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("trace", program=str(program), specs=["getppid"])
+        assert answer.data["signal"] == 11 and answer.data["functions"][0]["hits"] == 1
+        ended = answer.data["ended"]
+        assert ended.startswith("the program was ended by SIGSEGV (Segmentation fault)")
+        assert "at address 0x8 in string_at" in ended and "run instead of trace" in ended
+        assert ended in answer.text
+        exited = await tools("trace", code="raise SystemExit(3)", specs=["getppid"])
+        assert exited.data["ended"] == "the program ended with status 3"
 
     with_server(work)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dualdbg.pytest_plugin.beginning import MARK
 from tests.pytest_plugin.driver import run_pytest
+from tests.tui.terminal import RealTerminal
 
 SUITE = {"test_it.py": "def test_a():\n    number = 5\n    assert number == 6\n"}
 
@@ -46,3 +47,25 @@ def test_an_editor_is_waited_for(tmp_path: Path) -> None:
     with run.stdout:
         assert "1 failed" in run.stdout.read()
     assert run.wait(60) == 1
+
+
+def test_the_dashboard_opens_at_the_place(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").touch()
+    (tmp_path / "test_it.py").write_text(SUITE["test_it.py"])
+    without = [
+        word for name in (MARK, "PYTEST_XDIST_WORKER") for word in ("-u", name)
+    ]  # of the run of this test
+    command = ["/usr/bin/env", *without, sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+    options = ["-p", "no:hypothesispytest", "--dualdbg-ui=tui", "--dualdbg-break=raise:AssertionError"]
+    settings = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    terminal = RealTerminal([*command, *options, str(tmp_path)], 120, 40, {**settings, "PYTEST_ADDOPTS": ""})
+    try:
+        terminal.until(lambda: terminal.screen.alternate and terminal.shows("number = 5"), "the stop")
+        terminal.until(lambda: terminal.shows("assert number == 6") and terminal.shows("test_a"), "its place")
+        terminal.send("ctrl+q")
+        terminal.until(lambda: terminal.shows("Quit?"), "the question")
+        terminal.send("enter")
+        terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
+        terminal.wait(90.0)
+    finally:
+        terminal.close()

@@ -66,3 +66,19 @@ def test_a_time_has_to_be_one(tmp_path: Path, seconds: str) -> None:
     done = run_pytest(tmp_path, {}, f"--dualdbg-timeout={seconds}")
     assert done.status == 4
     assert f"{seconds} is no number of seconds above 0" in done.err
+
+
+def test_tasks_that_wait_for_each_other_are_told(tmp_path: Path) -> None:
+    suite = """
+import asyncio
+def test_tasks():
+    async def main():
+        async def one(): await tasks[1]
+        async def two(): await tasks[0]
+        tasks = [asyncio.ensure_future(one()), asyncio.ensure_future(two())]
+        await tasks[0]
+    asyncio.run(main())
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout=3")
+    assert done.totals == {"failed": 1}
+    assert "deadlock: 2 tasks await each other" in done.out

@@ -36,9 +36,7 @@ from .programs import (
     title_of,
 )
 
-_SPECS = (
-    "where to stop: an operator (randn), a function, FILE:LINE, throw, raise:ValueError, watch:EXPRESSION"
-)
+_SPECS = "an operator (randn), a function, FILE:LINE, throw, raise:ValueError, watch:EXPRESSION"
 
 
 class RunArguments(ProgramArguments):
@@ -102,7 +100,7 @@ class AttachArguments(Arguments):
     exe: Annotated[
         str | None, Field(max_length=4000, description="the core's program, where it has moved")
     ] = None
-    breakpoints: Annotated[Texts, Field(description=_SPECS)] = []
+    breakpoints: Annotated[Texts, Field(description="as run has them")] = []
     all_code: Annotated[bool, Field(description="stop in the Python code of libraries too")] = False
     seconds: Seconds = 60.0
 

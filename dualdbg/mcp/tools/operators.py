@@ -33,7 +33,7 @@ class OperatorArguments(Arguments):
         str | None,
         Field(
             max_length=4000,
-            description="a compiled function, FILE or FILE:LINE; or a kernel, or FILE:LINE of generated code",
+            description="a compiled function, FILE or FILE:LINE; or a kernel, or such of generated code",
         ),
     ] = None
     cache: Annotated[

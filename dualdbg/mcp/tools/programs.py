@@ -42,12 +42,10 @@ class ProgramArguments(Arguments):
         bool,
         Field(description="torch.compile keeps debug info"),
     ] = False
-    native: Annotated[bool, Field(description="program is an executable, with or without Python in it")] = (
-        False
-    )
+    native: Annotated[bool, Field(description="program is an executable")] = False
     args: Texts = []
     cwd: Annotated[str | None, Field(max_length=4000)] = None
-    env: Annotated[dict[_Variable, str], Field(description="added to the server's environment")] = {}
+    env: Annotated[dict[_Variable, str], Field(description="added to the server's")] = {}
     python: Annotated[str | None, Field(max_length=4000, description="the interpreter")] = None
 
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from ...console.style import Style
 from ...errors import TargetError, UsageError
 from ...in_thread import in_thread
+from ...model import State
 from ...session.post_mortem import CoreSession
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
@@ -95,22 +96,22 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
 async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     """Say in words what the threads of a hung process, process tree, job, core file or session wait for: deadlocks,
     locks and who holds them, collectives that a rank never called, pipes and files, busy threads. Of a session
-    at a crash: its address and variables. Looks again a second later where one look cannot
-    tell a hang from work."""
+    at a crash: its address and variables. Looks again a second later where needed."""
     target = arguments.chosen()
-    wanted = Wanted(locks=True)
+    wanted = Wanted.to_diagnose()
     failures: list[Failure] = []
     reports: list[ProcessReport] = []
-    crash = None
+    crash: Crash | None = None
+    held: int | None = None
     if arguments.session is not None:
         async with sessions.using(arguments.session) as debuggee:
             if debuggee.stopped:
                 is_core = isinstance(debuggee.session, CoreSession)
                 crash = await crash_of(debuggee.session, maps=not is_core)
-                if (
-                    crash is not None or is_core
-                ):  # the number of a core's process may be that of another one now
+                if crash is not None or is_core:  # a core's number may be that of another process now
                     reports = [await _of_session(debuggee)]
+                elif debuggee.session.state is State.PYTHON_STOPPED:
+                    held = debuggee.thread(None)
     if reports:
         findings = [finding_of(crash)] if crash is not None else []
     elif arguments.core is not None:
@@ -126,11 +127,13 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
                 reports, failures = await _outside(sessions, pids, wanted)
                 findings = await _findings(sessions, reports, earlier)
     failures = _in_tools(failures)
+    # A thread that the debugger holds waits for the debugger, which is nothing that looks wrong.
+    findings = [one for one in findings if held is None or {tid for _, tid in one.threads} != {held}]
     rows, part = part_of(findings, 0, 20)
     answer = DiagnosisAnswer(
         findings=[_finding(row, reports) for row in rows],
         failures=_failures(failures),
-        next=_after_diagnosis(target, arguments.session, crash),
+        next=_after_diagnosis(target, arguments, crash),
         left_out=f"{part.left} more findings, less grave: narrow it to one process" if part.left else None,
     )
     listing = StackListing(Style())
@@ -138,10 +141,16 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     return Reply(answer, bounded_text(text))
 
 
-def _after_diagnosis(target: str, session: str | None, crash: Crash | None) -> str:
-    if crash is None:
-        return f"stacks({target}) shows where each thread is"
-    return f"stack(session={session!r}), variables and source show its frames; output(session={session!r})"
+def _after_diagnosis(target: str, arguments: TargetArguments, crash: Crash | None) -> str:
+    session = arguments.session
+    if crash is not None:
+        return (
+            f"stack(session={session!r}), variables and source show its frames; output(session={session!r})"
+        )
+    of_crash = (
+        f"; attach({target}), then diagnose its session, says more of a crash" if arguments.core else ""
+    )
+    return f"stacks({target}) shows where each thread is{of_crash}"
 
 
 async def _findings(

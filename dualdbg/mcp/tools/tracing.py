@@ -48,9 +48,7 @@ _Start = Callable[[Debuggee, Subscribe], Awaitable[Session]]
 
 
 class TraceArguments(ProgramArguments):
-    pid: Annotated[
-        int | None, Field(ge=1, description="a running process instead, which goes on afterwards")
-    ] = None
+    pid: Annotated[int | None, Field(ge=1, description="a running process instead")] = None
     specs: Annotated[
         Texts,
         Field(
@@ -59,7 +57,7 @@ class TraceArguments(ProgramArguments):
             "started program also py:NAME, FILE.py:LINE",
         ),
     ]
-    only_count: Annotated[bool, Field(description="count, and do not ask who calls")] = False
+    only_count: Annotated[bool, Field(description="count alone")] = False
     times: Annotated[bool, Field(description="how long calls took")] = False
     callers: Annotated[int, Field(ge=1, le=100, description="the most of each function")] = 5
     seconds: Annotated[float, Field(gt=0, le=600, description="to trace at most")] = 60.0
@@ -69,7 +67,7 @@ class TraceArguments(ProgramArguments):
 @tool("trace", "Which lines call native functions", TraceArguments, TraceAnswer)
 async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
     """Count each call of native functions of a program (or of a process that runs), and say which lines of Python call
-    them and with which whole numbers. Nothing stops: machine code in the process does it, at nanoseconds a call. The
+    them and with which whole numbers. Nothing stops: machine code in the process does it. The
     answer comes when the program ends, or after seconds; a program that was started is ended then. x86-64 alone."""
     found = Trace(arguments.only_count, clock=clock() if arguments.times else None)
     id = sessions.new_id()
