@@ -7,7 +7,9 @@ python scripts/command_reference.py --write    write the files
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from dualdbg import __version__  # noqa: E402
 from dualdbg.cli import general  # noqa: E402
 from dualdbg.cli.main import COMMANDS  # noqa: E402
 from dualdbg.cli.parsers import actions_of, command_parsers  # noqa: E402
@@ -134,34 +137,46 @@ def _notes(text: str) -> str:
 def as_man_page(all_of_them: Sequence[Command]) -> str:
     """The page in the macros of man(7)."""
     lines = [
-        ".TH DUALDBG 1",
+        f'.TH DUALDBG 1 {_released()} "dualdbg {__version__}"',
         ".SH NAME",
         r"dualdbg \- a debugger for one process with two languages: Python on top, C and C++ below",
         ".SH SYNOPSIS",
         ".B dualdbg",
         "COMMAND [OPTIONS]",
         ".SH DESCRIPTION",
-        "Starts a program or attaches to one, with debugpy inside and gdb outside: one stack, one set of "
-        "breakpoints, and steps that cross the boundary of the languages.",
+        *_filled(
+            "Starts a program or attaches to one, with debugpy inside and gdb outside: one stack, one set of "
+            "breakpoints, and steps that cross the boundary of the languages."
+        ),
     ]
     for command in all_of_them:
         lines.append(f'.SH "{_roff((command.name or "options").upper())}"')
-        for use in command.usage.splitlines():
-            lines += [".PP", f".B {_roff(use.strip())}"]
-        lines += [".PP", _roff(command.about)] if command.about else []
+        parts = [[f".B {_roff(use.strip())}"] for use in command.usage.splitlines()]
+        parts += [_filled(command.about)] if command.about else []
+        for at, part in enumerate(parts):
+            lines += [".PP", *part] if at else part  # a section begins a paragraph by itself
         for row in command.rows:
-            lines += [".TP", f".B {_roff(row.written)}", _roff(row.help) or r"\&"]
+            lines += [".TP", f".B {_roff(row.written)}", *(_filled(row.help) or [r"\&"])]
         if command.notes:
-            lines += (
-                [".PP", ".nf", *map(_roff, command.notes.splitlines()), ".fi"]
-                if "\n" in command.notes
-                else [
-                    ".PP",
-                    _roff(command.notes),
-                ]
-            )
+            as_it_is = [".nf", *map(_roff, command.notes.splitlines()), ".fi"]
+            lines += [".PP", *(as_it_is if "\n" in command.notes else _filled(command.notes))]
     lines += [".SH SEE ALSO", ".BR gdb (1)"]
     return "\n".join(lines) + "\n"
+
+
+def _released() -> str:
+    """The day of the last release, of which the changelog tells."""
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(rf"^## {re.escape(__version__)}, (\d{{4}}-\d\d-\d\d)$", changes, re.MULTILINE)
+    if found is None:
+        sys.exit(f"CHANGELOG.md has no '## {__version__}, YEAR-MONTH-DAY'")
+    return found[1]
+
+
+def _filled(text: str) -> list[str]:
+    """A text that roff fills, in lines that can be read in the file too."""
+    lines = textwrap.wrap(text, 70, break_long_words=False, break_on_hyphens=False)
+    return [_roff(line) for line in lines]
 
 
 def _roff(text: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from dualdbg import __version__
@@ -17,7 +19,7 @@ from dualdbg.cli.commands import bug_report
 from dualdbg.cli.parsers import actions_of, command_parsers
 from dualdbg.cli.shell_completion import completion
 from dualdbg.cli.versions import NEEDED, OPTIONAL, versions
-from tests.support import ROOT
+from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -100,6 +102,53 @@ def test_bash_completes(line: str, found: str, tmp_path: Path) -> None:
         timeout=60,
     )
     assert (done.stdout, done.stderr) == (f"{found}\n", "")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("dualdbg st", "stacks"), ("dualdbg run --stop", "--stop-on-entry"), ("dualdbg --completion z", "zsh")],
+)
+def test_fish_completes(line: str, found: str, tmp_path: Path) -> None:
+    fish = require(shutil.which("fish"), "fish", outside=True)
+    (tmp_path / "completion.fish").write_text(completion("fish"))
+    asks = f"source completion.fish; complete -C '{line}'"
+    home = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+    command = [fish, "--no-config", "-c", asks]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60)
+    assert ([row.split("\t")[0] for row in done.stdout.splitlines()], done.stderr) == ([found], "")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("dualdbg stack", "stacks"),
+        ("dualdbg run --stop", "--stop-on-entry"),
+        ("dualdbg --completion z", "zsh"),
+    ],
+)
+def test_zsh_completes(line: str, found: str, tmp_path: Path) -> None:
+    """In a shell at a terminal, as docs/command-line.md has it installed."""
+    zsh = require(shutil.which("zsh"), "zsh", outside=True)
+    (tmp_path / "_dualdbg").write_text(completion("zsh"))
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "TERM": "dumb",
+        "PS1": "ready> ",
+        "PROMPT_EOL_MARK": "",
+    }
+    shell = pexpect.spawn(zsh, ["-f", "-i"], env=environment, encoding="utf-8", timeout=60, cwd=str(tmp_path))
+    try:
+        shell.sendline(
+            f"PS1='ready> '; fpath=({tmp_path} $fpath); autoload -U compinit; compinit -u; echo load''ed"
+        )
+        shell.expect("loaded\r")
+        shell.send(f"{line}\t")
+        shell.expect_exact(f"{line.rpartition(' ')[0]} {found}")
+    finally:
+        shell.close(force=True)
 
 
 def test_a_bug_report_has_the_variables_that_are_named_alone() -> None:

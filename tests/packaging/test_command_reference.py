@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
+import subprocess
 import sys
 from types import ModuleType
 
 import pytest
 
-from tests.support import ROOT
+from tests.support import ROOT, require
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +26,14 @@ def script() -> ModuleType:
 def test_the_files_are_up_to_date(script: ModuleType) -> None:
     old = [str(path.relative_to(ROOT)) for path in script.out_of_date()]
     assert old == [], "python scripts/command_reference.py --write"
+
+
+@pytest.mark.processes
+def test_the_manual_page_is_sound() -> None:
+    mandoc = require(shutil.which("mandoc"), "mandoc, which checks manual pages", outside=True)
+    command = [mandoc, "-T", "lint", "-W", "warning", str(ROOT / "docs/dualdbg.1")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
 
 
 def test_every_argument_says_what_it_is(script: ModuleType) -> None:

@@ -48,6 +48,13 @@ def test_a_job_may_do_what_it_says_and_ends(workflow: Path) -> None:
         assert job.get("permissions", {}) in ({}, {"id-token": "write"}), name
 
 
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_no_job_keeps_credentials(workflow: Path) -> None:
+    steps = [step for job in read(workflow)["jobs"].values() for step in job["steps"]]
+    checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkouts and all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
 def test_the_matrix_is_that_of_the_page() -> None:
     page = (ROOT / "docs/systems.md").read_text(encoding="utf-8").partition("\n## ")[0]
     rows = re.findall(

@@ -174,7 +174,8 @@ def _entries(raw: dict[str, Any]) -> list[NativeEntry]:
         raw["library"],
         address,
         symbol.name if symbol else None,
-        _spec(library, address, symbol),
+        # A caster is one of thousands of instances of a template: its name means all of them.
+        _place(library, address) if raw["role"].endswith("caster") else _spec(library, address, symbol),
         raw["signature"],
         inlined_calls(library),
     )
@@ -209,9 +210,13 @@ def functions_in_template(library: Objfile, symbol: Symbol | None) -> list[Symbo
     return library.find_functions(f"::{match[1]}") if match is not None else []
 
 
+def _place(library: Objfile, address: int) -> str:
+    return f"{Path(library.path).name}+{address:#x}"
+
+
 def _spec(library: Objfile, address: int, symbol: Symbol | None) -> str:
     """The function's name where only this function has it, else the place in the library."""
-    place = f"{Path(library.path).name}+{address:#x}"
+    place = _place(library, address)
     if symbol is None or symbol.address != address:
         return place
     for name in (symbol.short_name, symbol.name):
