@@ -218,7 +218,11 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Seq
 
 def name_calls(result: Captured) -> None:
     """The registers of each thread say the system call that it is in."""
-    unwinder = Unwinder(result.memory, result.modules)
+
+    @lru_cache(maxsize=1)
+    def unwinder() -> Unwinder:
+        return Unwinder(result.memory, result.modules)
+
     for tid, registers in result.registers.items():
         result.registers[tid] = with_call(registers, result.memory, unwinder)
 
