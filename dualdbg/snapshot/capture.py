@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -33,6 +33,7 @@ from .linux.procfs import (
     ProcessFacts,
     ThreadFacts,
     descriptor_target,
+    ends_in,
     ends_of_mappings,
     namespace_tids,
     read_process,
@@ -149,23 +150,25 @@ def capture(
         result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held)
-        _read_all(result, memory, wanted)
+        _read_all(result, memory, wanted, image.rows)
     elif stop:
-        _read_stopped(pid, result, memory, wanted)
+        _read_stopped(pid, result, memory, wanted, image.rows)
     else:
-        _read_running(result, memory, wanted)
+        _read_running(result, memory, wanted, image.rows)
     memory.freeze()
     if image.refresh():
         result.modules = image.modules
-    result.modules = [*result.modules, *_vdso(pid, memory_file)]
+    result.modules = [*result.modules, *_vdso(image, memory_file)]
     return result
 
 
-def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
+def _read_stopped(
+    pid: int, result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Sequence[str]
+) -> None:
     hold = Hold(pid)
     with hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
-        _read_all(result, memory, wanted)
+        _read_all(result, memory, wanted, rows)
     result.seconds_stopped = hold.seconds
     result.stubborn = hold.stubborn
     _add_new_threads(pid, result)
@@ -181,7 +184,7 @@ def _add_new_threads(pid: int, result: Captured) -> None:
         result.threads += [thread for thread in fresh if thread.tid not in known]
 
 
-def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
+def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Sequence[str]) -> None:
     """Nothing is stopped: threads that sleep in the kernel tell where, running ones do not."""
     architecture = next(
         (AARCH64 if m.library.elf.machine == EM_AARCH64 else X86_64 for m in result.modules if m.library),
@@ -191,14 +194,14 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted) -> No
         if thread.pc and thread.sp:
             registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
             result.registers[thread.tid] = registers
-    _read_all(result, memory, wanted)
+    _read_all(result, memory, wanted, rows)
 
 
-def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
-    """Read everything that must belong to one moment."""
+def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Sequence[str]) -> None:
+    """Read everything that must belong to one moment. ``rows``: the map of a moment ago."""
     name_calls(result)
     _read_descriptors(result)
-    _copy_stacks(result, memory)
+    _copy_stacks(result, memory, rows)
     reader = _read_python(result)
     if wanted.locks:
         _read_locks(result, reader)
@@ -220,7 +223,11 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted) -> None:
 
 def name_calls(result: Captured) -> None:
     """The registers of each thread say the system call that it is in."""
-    unwinder = Unwinder(result.memory, result.modules)
+
+    @lru_cache(maxsize=1)
+    def unwinder() -> Unwinder:
+        return Unwinder(result.memory, result.modules)
+
     for tid, registers in result.registers.items():
         result.registers[tid] = with_call(registers, result.memory, unwinder)
 
@@ -235,8 +242,12 @@ def _read_descriptors(result: Captured) -> None:
             result.descriptors[tid] = descriptor_target(result.facts.pid, number)
 
 
-def _copy_stacks(result: Captured, memory: ProcessMemory) -> None:
-    ends = ends_of_mappings(result.facts.pid, [registers.sp for registers in result.registers.values()])
+def _copy_stacks(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
+    places = [registers.sp for registers in result.registers.values()]
+    # A stack that is nowhere in the map of a moment ago is new, or has grown.
+    ends = ends_in(rows, places)
+    if None in ends:
+        ends = ends_of_mappings(result.facts.pid, places)
     budget = _STACK_BUDGET
     for registers, end in zip(result.registers.values(), ends, strict=True):
         if end is not None and budget > 0:
@@ -279,10 +290,18 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
             result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
 
 
-def _vdso(pid: int, memory_file: int | None) -> list[Module]:
+def _vdso(image: AddressSpace, memory_file: int | None) -> list[Module]:
     """The code that the kernel maps into every process; it never changes while the process lives."""
-    area = MemoryMap.read(pid).named("[vdso]")
-    return [vdso(ProcessMemory(pid, memory_file), area.start, area.end)] if area is not None else []
+    row = next((row for row in image.rows if row.endswith("[vdso]")), None)
+    if row is None:
+        return []
+    return [_mapped_vdso(image.pid, memory_file, row)]
+
+
+@lru_cache(maxsize=64)
+def _mapped_vdso(pid: int, memory_file: int | None, row: str) -> Module:
+    start, end = (int(each, 16) for each in row.partition(" ")[0].split("-"))
+    return vdso(ProcessMemory(pid, memory_file), start, end)
 
 
 def vdso(memory: Memory, start: int, end: int) -> Module:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..errors import UnreadableMemory
@@ -36,8 +37,9 @@ _LOOKED_BACK = 32  # instructions
 _LOADED_BY = {6: 1, 1: 2}
 
 
-def with_call(registers: Registers, memory: Memory, unwinder: Unwinder) -> Registers:
-    """``registers`` with the call that the thread is in, under its own number where that can be told."""
+def with_call(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> Registers:
+    """``registers`` with the call that the thread is in, under its own number where that can be told. ``unwinder``
+    makes one, where the code around the call does not tell alone."""
     found = registers
     try:
         if registers.architecture is AARCH64 and registers.system_call is None:
@@ -57,7 +59,7 @@ def with_call(registers: Registers, memory: Memory, unwinder: Unwinder) -> Regis
     )
 
 
-def _x86_number(registers: Registers, memory: Memory, unwinder: Unwinder) -> int | None:
+def _x86_number(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> int | None:
     code = memory.read(registers.pc - _LENGTH, _LENGTH)
     if (found := _CONSTANT.fullmatch(code)) is not None:
         return int.from_bytes(found[1], "little")
@@ -65,7 +67,7 @@ def _x86_number(registers: Registers, memory: Memory, unwinder: Unwinder) -> int
         return memory.u64(registers.sp + found[1][0])
     if code != _PASSED_ON:
         return None
-    frames = unwinder.unwind(registers).frames
+    frames = unwinder().unwind(registers).frames
     return memory.u64(frames[2].sp) if len(frames) > 2 else None
 
 
@@ -77,12 +79,12 @@ def _with_interrupted_call(registers: Registers, memory: Memory) -> Registers:
     return replace(registers, system_call=(number, *arguments))
 
 
-def _arm_number(registers: Registers, memory: Memory, unwinder: Unwinder) -> int | None:
+def _arm_number(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> int | None:
     place = registers.pc if memory.u32(registers.pc) == _SVC else registers.pc - 4
     number, source = _put_into(memory, place, _NUMBER_IN)
     if source not in _LOADED_BY:
         return number
-    frames = unwinder.unwind(registers).frames
+    frames = unwinder().unwind(registers).frames
     if len(frames) <= _LOADED_BY[source]:
         return None
     # x6 is the seventh argument, and the call is the instruction before the one that it returns to.

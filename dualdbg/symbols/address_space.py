@@ -55,9 +55,17 @@ class AddressSpace:
         self._modules: dict[tuple[str, int], Module] = {}
         self.version = 0  # what was worked out of the modules is stale when it is another
         self._text = ""
+        self._rows: list[str] | None = None
         self._names: dict[int, tuple[str | None, str | None]] = {}
         self._implementations: dict[int, str] = {}  # names of indirect functions, by what they stand for here
         self._troubles: list[Module] = []  # not taken yet
+
+    @property
+    def rows(self) -> list[str]:
+        """The lines of the map."""
+        if self._rows is None:
+            self._rows = self._text.split("\n")[:-1]
+        return self._rows
 
     @property
     def modules(self) -> list[Module]:
@@ -72,7 +80,7 @@ class AddressSpace:
             return []
         if text == self._text:
             return []
-        self._text = text
+        self._text, self._rows = text, None
         found: dict[tuple[str, int], Module] = {}
         new = []
         root = root_of(self.pid)
@@ -103,7 +111,7 @@ class AddressSpace:
     def forget(self) -> None:
         """The process runs another program: every module of the next :meth:`refresh` is new."""
         self._modules = {}
-        self._text = ""
+        self._text, self._rows = "", None
         self._names.clear()
         self._implementations.clear()
         self.version += 1

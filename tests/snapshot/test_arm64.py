@@ -218,7 +218,7 @@ def in_call(functions: list[Function], pc: int, words: dict[int, int] | None = N
     start = registers(BASE + TEXT + pc, **values)
     memory = Words(words or {})
     memory.code = BASE + TEXT, module.library.elf.bytes_at(TEXT, 0x1000) if module.library else b""
-    return with_call(start, memory, Unwinder(memory, [module])).system_call
+    return with_call(start, memory, lambda: Unwinder(memory, [module])).system_call
 
 
 def test_the_call_that_a_stop_interrupted() -> None:

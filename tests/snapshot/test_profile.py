@@ -7,7 +7,9 @@ import os
 import random
 import subprocess
 from collections.abc import Iterator
+from ctypes import addressof, c_char
 from dataclasses import replace
+from mmap import mmap
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,9 +21,10 @@ from dualdbg.errors import UsageError
 from dualdbg.model import Frame, NativeFrame, PythonFrame, Role
 from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.snapshot.facts import Failure, ProcessReport, ThreadReport
-from dualdbg.snapshot.linux.procfs import ends_of_mappings
+from dualdbg.snapshot.linux.procfs import ends_in, ends_of_mappings
 from dualdbg.snapshot.report.flame_graph import flame_graph
 from dualdbg.snapshot.report.profile import Profile, folded, speedscope, tree
+from dualdbg.symbols.address_space import AddressSpace
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_command import dualdbg
 from tests.snapshot.test_pure import process, python, thread
@@ -167,14 +170,27 @@ def test_a_real_program(tmp_path: Path) -> None:
 
 
 def test_where_mappings_end() -> None:
-    rows = mappings(read_maps(os.getpid()))
+    text = read_maps(os.getpid())
+    rows = mappings(text)
     places = [place for row in rows for place in (row.start - 1, row.start, row.end - 1, row.end)]
     around = [next((row.end for row in rows if row.start <= place < row.end), None) for place in places]
-    assert ends_of_mappings(os.getpid(), places) == around
-    assert ends_of_mappings(os.getpid(), [0, 1 << 63]) == [None, None]
+    assert ends_in(text.split("\n")[:-1], places) == around
+    assert ends_of_mappings(os.getpid(), [0, rows[0].start, 1 << 63]) == [None, rows[0].end, None]
     ended = subprocess.Popen(["true"])
     ended.wait()
     assert ends_of_mappings(ended.pid, [rows[0].start]) == [None]
+
+
+def test_what_is_new_since_the_map_was_read_is_not_in_it() -> None:
+    """The map is read before the stop; a stack that has grown since, or is new, is looked up once more."""
+    image = AddressSpace(os.getpid())
+    image.refresh()
+    with mmap(-1, 1 << 20) as area:
+        place = addressof(c_char.from_buffer(area))
+        new = ends_of_mappings(os.getpid(), [place])
+        assert new[0] is not None and ends_in(image.rows, [place]) == [None]
+        image.refresh()
+        assert ends_in(image.rows, [place]) == new
 
 
 def test_what_has_no_meaning_together_is_refused() -> None:

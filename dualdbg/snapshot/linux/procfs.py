@@ -189,20 +189,20 @@ def namespace_tids(pid: int) -> dict[int, int]:
 
 
 def ends_of_mappings(pid: int, addresses: Sequence[int]) -> list[int | None]:
-    """Where the mapping that holds each address ends; None where nothing is mapped, and for a process that has ended.
-
-    For a process that stands still: only the few rows are read that are needed, of hundreds or thousands.
-    """
+    """Where the mapping that holds each address ends; None where nothing is mapped, or the process has ended."""
     try:
-        with open(f"/proc/{pid}/maps", "rb") as file:
-            rows = file.read().split(b"\n")[:-1]
+        return ends_in(read_maps(pid).split("\n")[:-1], addresses)
     except OSError:
-        rows = []
+        return [None] * len(addresses)
+
+
+def ends_in(rows: Sequence[str], addresses: Sequence[int]) -> list[int | None]:
+    """The same, by the lines of a map: only the few are read that are needed, of hundreds or thousands."""
     ends: list[int | None] = []
     for address in addresses:
-        index = bisect_right(rows, address, key=lambda row: int(row[: row.index(b"-")], 16)) - 1
-        first = rows[index].partition(b" ")[0] if index >= 0 else b"0-0"
-        end = int(first.partition(b"-")[2], 16)
+        index = bisect_right(rows, address, key=lambda row: int(row[: row.index("-")], 16)) - 1
+        first = rows[index].partition(" ")[0] if index >= 0 else "0-0"
+        end = int(first.partition("-")[2], 16)
         ends.append(end if address < end else None)
     return ends
 
