@@ -109,7 +109,7 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
-    code = _disassembled(parts)
+    code = disassembled(parts)
     if code is None:
         return {"kept": {}, "outside": []}
     found = kept.kept(code, pc)
@@ -122,7 +122,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     ``parts`` as in :func:`kept_arguments`; ``pads``: where exceptions land.
     """
     whole = sum(end - start for start, end in parts) <= _MOST_CODE
-    rows = _disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
+    rows = disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
     if rows is None:
         return {"evidence": None, "not_hidden": False, "outside": []}
     code = code_reading.code_of(rows, whole)
@@ -132,7 +132,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}
 
 
-def _disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
+def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
     """The instructions of the parts of a function, in AT&T's syntax; None on a processor that is not known."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:

@@ -188,10 +188,9 @@ _MOVES = re.compile(r"(?:v?mov(?:[lqwb]|[sz][bw][lwq]|abs|ss|sd|aps|apd|ups|upd|
 
 def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
     """What the beginning stores that sets up a frame first; None where it does not."""
-    at = 1 if rows and rows[0].name == "endbr64" else 0
-    frame = [(one.name, one.operands) for one in rows[at : at + 2]]
-    if frame != [("push", ["%rbp"]), ("mov", ["%rsp", "%rbp"])]:
+    if not _sets_frame(rows):
         return None
+    at = 1 if rows[0].name == "endbr64" else 0
     holds: Dict[str, Tuple[str, int]] = {name: (name, 8) for name in INTEGERS}
     holds.update((name, (name, 16)) for name in FLOATS)
     sizes: Dict[str, int] = {}
@@ -230,6 +229,17 @@ def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
             holds[name] = what
         at += 1
     return _Stored(sizes, slots, at, moved <= {*sizes, _CALLER})
+
+
+def _sets_frame(rows: "Sequence[Instruction]") -> bool:
+    at = 1 if rows and rows[0].name == "endbr64" else 0
+    frame = [(one.name, one.operands) for one in rows[at : at + 2]]
+    return frame == [("push", ["%rbp"]), ("mov", ["%rsp", "%rbp"])]
+
+
+def has_frame_pointer(code: Code) -> bool:
+    """Whether a function begins with ``rbp`` as the base of its frame, as all that is not optimised does."""
+    return any(one.operands == ["%rsp", "%rbp"] for one in code.straight())
 
 
 def _piece(

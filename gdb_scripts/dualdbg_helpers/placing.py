@@ -32,7 +32,7 @@ class Passing(NamedTuple):
     then comes ``this``; ``table``: then comes a table of the bases that are virtual (constructors and destructors of
     such bases). None: not known. ``by_address``: types whose copy is not trivial. ``this``: the class, where ``this`` is
     to be shown. ``evidence``: what the code tells; None where it was not looked at. ``as_written``: types are shown as
-    C++ has them, else as PyTorch's users write them.
+    C++ has them, else as PyTorch's users write them. ``filled``: registers that the caller has filled for this call.
     """
 
     parameters: List[Tuple[str, str]]
@@ -44,6 +44,7 @@ class Passing(NamedTuple):
     this: Optional[str] = None
     evidence: Optional[Evidence] = None
     as_written: bool = False
+    filled: Sequence[str] = ()
 
 
 class Reading(NamedTuple):
@@ -68,6 +69,7 @@ def passing(raw: "Dict[str, Any]") -> Passing:
         raw.get("this"),
         Evidence(**evidence) if evidence is not None else None,
         raw.get("as_written", False),
+        raw.get("filled", ()),
     )
 
 
@@ -99,10 +101,10 @@ def readings(what: Passing) -> "List[Reading]":
         if is_member or not has_table
     ]
     variadic = len(kinds) < len(what.parameters)
-    if what.evidence is None or variadic:
+    if variadic:
         return found
-    left = [reading for reading in found if _agrees(reading, what.evidence)]
-    return left
+    evidence = what.evidence if what.evidence is not None else Evidence()
+    return [one for one in found if _agrees(one, evidence) and set(what.filled) <= set(one.registers)]
 
 
 def _is_hidden(what: Passing) -> "Optional[bool]":

@@ -161,7 +161,8 @@ def library(chance: random.Random, count: int) -> tuple[str, list[Function]]:
     for number in range(count):
         one, code, call = _function(chance, number)
         text.append(code)
-        calls.append(f"  {{ {call} }}")
+        text.append(f"__attribute__((noinline)) static void call_{number}() {{ {call} }}")
+        calls.append(f"  call_{number}();")
         found.append(one)
     return "\n".join([*text, 'extern "C" void corpus_run() {', *calls, "}", ""]), found
 
@@ -182,13 +183,8 @@ def _function(chance: random.Random, number: int) -> tuple[Function, str, str]:
         if form not in ("const method", "operator", "class template") and chance.random() < 0.5:
             uses.append("this->field = total;")
     body = f"{{ long total = 3; {' '.join(uses)} corpus_sink = total; {RESULTS.get(result, '')} }}"
-    locals_ = "".join(
-        f"auto&& v{at} = {code}; " if kind in ("const long&",) else ""
-        for at, (kind, (code, _)) in enumerate(zip(kinds, values, strict=True))
-    )
     given = ", ".join(code for code, _ in values)
     function = Function(name, form, [(KINDS[kind].group, text) for kind, (_, text) in zip(kinds, values, strict=True)], None, result)
-    del locals_
     owner, object_ = f"Owner{number}", f"object_{number}"
     if own:
         function.this = object_
