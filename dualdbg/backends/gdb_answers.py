@@ -52,11 +52,6 @@ def numbers(rows: Any) -> list[int]:
     return [int(row) for row in rows]
 
 
-def texts(rows: Any) -> list[str]:
-    """A list of texts."""
-    return [str(row) for row in rows]
-
-
 def step_end_numbers(rows: Any) -> StepEndNumbers:
     """gdb's numbers of the breakpoints of a step: returns, landing pads, ``catch`` clauses, results."""
     return StepEndNumbers(*(tuple(int(number) for number in row) for row in rows))

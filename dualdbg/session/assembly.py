@@ -23,8 +23,8 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
-from .inspect.inspector import Inspector
 from .inspect.calling import CallingReader
+from .inspect.inspector import Inspector
 from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader

@@ -1,4 +1,4 @@
-"""What the call that has just led to a function tells of its arguments: only where it surely was a call of this function."""
+"""What the call that has just led to a function tells of its arguments, where it surely was a call of this function."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ class _Caller:
         if entry_code.has_frame_pointer(self.code):
             rows = []
         self.texts = dict(rows)
-        self.before = {
-            address + length: self.code.rows[address]
-            for address, length in zip(self.texts, _lengths([*self.texts, end]))
-        }
+        starts = [*self.texts]
+        self.before = {behind: self.code.rows[at] for at, behind in zip(starts, [*starts[1:], end])}
 
     def straight_before(self, one: att.Instruction) -> "list[att.Instruction]":
         """The instructions in front of one to which no jump leads but to the first."""
@@ -43,10 +41,6 @@ class _Caller:
             at = self.before[at].address
             found.insert(0, self.code.rows[at])
         return found
-
-
-def _lengths(addresses: "list[int]") -> "list[int]":
-    return [end - start for start, end in zip(addresses, addresses[1:])]
 
 
 _callers: "dict[tuple[int, bytes], _Caller]" = {}
@@ -75,7 +69,11 @@ def filled_registers(number: int, entry: int, part: "list[int]") -> "list[str]":
     returns_to = int.from_bytes(read(int(frame.read_register("rsp")) & WORD, 8), "little")
     caller = _caller(part[0], part[1])
     behind = caller.before.get(returns_to)
-    if behind is None or not behind.calls or entry not in _targets(frame, behind, caller.texts[behind.address]):
+    if (
+        behind is None
+        or not behind.calls
+        or entry not in _targets(frame, behind, caller.texts[behind.address])
+    ):
         return []
     found = call_site.filled(caller.straight_before(behind))
     # What is called by its address, and what the linker may replace, nobody could know when the caller was compiled.

@@ -71,9 +71,7 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     entry_values.note(frame, entry, texts)
 
 
-def passed_text(
-    frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
-) -> "tuple[str, str, bytes]":
+def passed_text(frame: gdb.Frame, entry: int, what: "placing.Passing", name: str) -> "tuple[str, str, bytes]":
     """Type and text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
     helpers.load()
     kind, place = next((kind, place) for one, kind, place in placing.agreed(what) if one == name)
@@ -194,7 +192,11 @@ def _raw(frame: gdb.Frame, place: "passed.Place") -> str:
     """What is in the registers of an argument of whose type nothing is known."""
     words = place.words if isinstance(place, passed.Registers) else ()
     parts = [
-        "%s is 0x%x" % (word if isinstance(word, str) else "xmm%d" % word, int.from_bytes(register_bytes(frame, word), "little"))
+        "%s is 0x%x"
+        % (
+            word if isinstance(word, str) else "xmm%d" % word,
+            int.from_bytes(register_bytes(frame, word), "little"),
+        )
         for word in words
     ]
     return "<not known: %s>" % ", ".join(parts)

@@ -86,11 +86,15 @@ def _unseen(one: Instruction) -> "Set[str]":
     """Registers for arguments that an instruction may write to without naming them."""
     if one.is_repeated or re.match(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$", one.name):
         return {"rdi", "rsi", "rcx"}
-    if re.match(r"(?:i?mul|i?div|cqto|cltd|cwtd|rdtscp?|cpuid|syscall|cmpxchg\w*|xgetbv|pop|leave|loop)", one.name):
+    if re.match(
+        r"(?:i?mul|i?div|cqto|cltd|cwtd|rdtscp?|cpuid|syscall|cmpxchg\w*|xgetbv|pop|leave|loop)", one.name
+    ):
         return {"rdi", "rsi", "rdx", "rcx"}
     return set()
 
 
 def _mentioned(operands: "Sequence[str]") -> "Set[str]":
     names = {name for operand in operands for name in _TOKEN.findall(operand)}
-    return {PARTS[name][0] if name in PARTS else re.sub(r"[yz]mm", "xmm", name) for name in names} & _ARGUMENTS
+    return {
+        PARTS[name][0] if name in PARTS else re.sub(r"[yz]mm", "xmm", name) for name in names
+    } & _ARGUMENTS
