@@ -162,8 +162,8 @@ class Passing:
     ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made, whose
     type is ``result``; ``member``: then comes ``this``, of the class ``this`` where that is to be shown; ``table``:
     then comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial.
-    ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them. ``filled``: registers that the
-    caller has filled for this call.
+    ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them.
+    ``filled``: registers that the caller has filled for this call.
     """
 
     parameters: tuple[tuple[str, str], ...]

@@ -28,11 +28,11 @@ class Passing(NamedTuple):
     """What is known of the call of a function before its code is looked at.
 
     ``parameters``: name and type of each. ``hidden``: a first argument says where the result is to be made, which the
-    type ``result`` tells where that is known; ``member``:
-    then comes ``this``; ``table``: then comes a table of the bases that are virtual (constructors and destructors of
-    such bases). None: not known. ``by_address``: types whose copy is not trivial. ``this``: the class, where ``this``
-    is to be shown. ``evidence``: what the code tells; None where it was not looked at. ``as_written``: types are shown as
-    C++ has them, else as PyTorch's users write them. ``filled``: registers that the caller has filled for this call.
+    type ``result`` tells where that is known; ``member``: then comes ``this``; ``table``: then comes a table of the
+    bases that are virtual (constructors and destructors of such bases). None: not known. ``by_address``: types whose
+    copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
+    where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
+    ``filled``: registers that the caller has filled for this call.
     """
 
     parameters: List[Tuple[str, str]]
