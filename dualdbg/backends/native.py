@@ -160,9 +160,10 @@ class Passing:
     """What is known of a call of a function without debug info.
 
     ``parameters``: name and C++ type of each. ``hidden``: a first argument says where the result is to be made, whose
-    type is ``result``; ``member``: then comes ``this``, of the class ``this`` where that is to be shown; ``table``: then
-    comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial. ``evidence``: what
-    the code of the function tells; ``as_written``: types are shown as C++ has them.
+    type is ``result``; ``member``: then comes ``this``, of the class ``this`` where that is to be shown; ``table``:
+    then comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial.
+    ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them.
+    ``filled``: registers that the caller has filled for this call.
     """
 
     parameters: tuple[tuple[str, str], ...]
@@ -174,6 +175,7 @@ class Passing:
     by_address: tuple[str, ...] = ()
     evidence: Mapping[str, Any] | None = None
     as_written: bool = False
+    filled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
-from .inspect.inspector import Inspector
 from .inspect.calling import CallingReader
+from .inspect.inspector import Inspector
 from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
@@ -101,7 +101,9 @@ def furnish(
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
-    inspector.values.passing = native.points.passing = CallingReader(engine, image).passing
+    calling = CallingReader(engine, image)
+    inspector.values.passing = native.points.passing = calling.passing
+    inspector.values.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:

@@ -354,6 +354,12 @@ class Evaluating(Protocol):
     async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
 
+    async def filled_registers(self, gdb_thread: int, entry: int, part: tuple[int, int]) -> list[str]:
+        """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
+
+        ``part``: where the code of the caller is. Empty where the call is not surely one of that function.
+        """
+
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
         """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.
 

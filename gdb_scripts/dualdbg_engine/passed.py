@@ -71,9 +71,7 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     entry_values.note(frame, entry, texts)
 
 
-def passed_text(
-    frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
-) -> "tuple[str, str, bytes]":
+def passed_text(frame: gdb.Frame, entry: int, what: "placing.Passing", name: str) -> "tuple[str, str, bytes]":
     """Type and text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
     helpers.load()
     kind, place = next((kind, place) for one, kind, place in placing.agreed(what) if one == name)
@@ -109,7 +107,7 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
-    code = _disassembled(parts)
+    code = disassembled(parts)
     if code is None:
         return {"kept": {}, "outside": []}
     found = kept.kept(code, pc)
@@ -122,7 +120,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     ``parts`` as in :func:`kept_arguments`; ``pads``: where exceptions land.
     """
     whole = sum(end - start for start, end in parts) <= _MOST_CODE
-    rows = _disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
+    rows = disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
     if rows is None:
         return {"evidence": None, "not_hidden": False, "outside": []}
     code = code_reading.code_of(rows, whole)
@@ -132,7 +130,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}
 
 
-def _disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
+def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
     """The instructions of the parts of a function, in AT&T's syntax; None on a processor that is not known."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
@@ -194,7 +192,11 @@ def _raw(frame: gdb.Frame, place: "passed.Place") -> str:
     """What is in the registers of an argument of whose type nothing is known."""
     words = place.words if isinstance(place, passed.Registers) else ()
     parts = [
-        "%s is 0x%x" % (word if isinstance(word, str) else "xmm%d" % word, int.from_bytes(register_bytes(frame, word), "little"))
+        "%s is 0x%x"
+        % (
+            word if isinstance(word, str) else "xmm%d" % word,
+            int.from_bytes(register_bytes(frame, word), "little"),
+        )
         for word in words
     ]
     return "<not known: %s>" % ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Instructions of x86-64 in the text that gdb has for them (AT&T's syntax): operands, registers, what is written. Pure."""
+"""Instructions of x86-64 in the text that gdb has for them (AT&T's syntax): operands, and what is written. Pure."""
 
 from __future__ import annotations
 
@@ -99,7 +99,11 @@ class Instruction(NamedTuple):
         elif self.only_reads:
             chosen = []
         else:
-            chosen = operands if len(self.operands) == 1 else [one for one in self.operands[-1:] if one in operands]
+            chosen = (
+                operands
+                if len(self.operands) == 1
+                else [one for one in self.operands[-1:] if one in operands]
+            )
         return found | {PARTS[one[1:]][0] for one in chosen if one[1:] in PARTS}
 
 

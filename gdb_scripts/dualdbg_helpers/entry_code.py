@@ -3,8 +3,8 @@
 Two things are proofs. Code that reads a register on every way from the entry before anything is written there has been
 given it: a compiler that optimises reads nothing that was not. And code that was not optimised begins by storing each
 parameter on the stack, and nothing else: there the count is exact. What was not optimised is told by what no optimiser
-leaves: on the stack a parameter that is read back while its register still has it, or never again, and a constant that is
-read where it was just written.
+leaves: on the stack a parameter that is read back while its register still has it, or never again, and a constant that
+is read where it was just written.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def code_of(parts: "Sequence[Sequence[Row]]", whole: bool = True) -> Code:
     for part in parts:
         code = [parsed(*row) for row in part]
         rows.update((one.address, one) for one in code)
-        after.update((one.address, behind.address) for one, behind in zip(code, code[1:]))
+        after.update((code[at - 1].address, code[at].address) for at in range(1, len(code)))
     jumps = [one for one in rows.values() if one.jumps]
     bad = any("(bad)" in text for part in parts for _, text in part)
     complete = whole and not bad and all(one.target is not None for one in jumps)
@@ -94,7 +94,9 @@ _READS_LAST = re.compile(
     r"(?:add|sub|and|or|xor|adc|sbb|imul|inc|dec|neg|not|sh[lr]d?|sal|sar|ro[lr]|cmov\w+|bswap)[bwlq]?$"
 )
 _COMPARES = re.compile(r"(?:cmp|test)q?$")
-_XMM_SOURCE = re.compile(r"v?(?:mov[a-z0-9]*|(?:add|sub|mul|div|min|max)[sp][sd]|u?comis[sd]|cvt\w+|sqrt[sp][sd])$")
+_XMM_SOURCE = re.compile(
+    r"v?(?:mov[a-z0-9]*|(?:add|sub|mul|div|min|max)[sp][sd]|u?comis[sd]|cvt\w+|sqrt[sp][sd])$"
+)
 
 
 def _read(one: Instruction) -> "Dict[str, bool]":
@@ -133,7 +135,10 @@ def _written(one: Instruction) -> "Set[str]":
         return {*INTEGERS, *FLOATS}
     found = set(one.written())
     found.update(operand[1:].replace("ymm", "xmm").replace("zmm", "xmm") for operand in one.operands[-1:])
-    if re.match(r"(?:mul|div|idiv|imul|cqto|cltd|cwtd|cqo|cdq|cwd)[bwlq]?$", one.name) and len(one.operands) < 2:
+    if (
+        re.match(r"(?:mul|div|idiv|imul|cqto|cltd|cwtd|cqo|cdq|cwd)[bwlq]?$", one.name)
+        and len(one.operands) < 2
+    ):
         found.add("rdx")
     if one.is_repeated or re.match(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$", one.name):
         found.update(("rdi", "rsi", "rcx"))
@@ -188,10 +193,9 @@ _MOVES = re.compile(r"(?:v?mov(?:[lqwb]|[sz][bw][lwq]|abs|ss|sd|aps|apd|ups|upd|
 
 def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
     """What the beginning stores that sets up a frame first; None where it does not."""
-    at = 1 if rows and rows[0].name == "endbr64" else 0
-    frame = [(one.name, one.operands) for one in rows[at : at + 2]]
-    if frame != [("push", ["%rbp"]), ("mov", ["%rsp", "%rbp"])]:
+    if not _sets_frame(rows):
         return None
+    at = 1 if rows[0].name == "endbr64" else 0
     holds: Dict[str, Tuple[str, int]] = {name: (name, 8) for name in INTEGERS}
     holds.update((name, (name, 16)) for name in FLOATS)
     sizes: Dict[str, int] = {}
@@ -232,9 +236,18 @@ def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
     return _Stored(sizes, slots, at, moved <= {*sizes, _CALLER})
 
 
-def _piece(
-    operand: str, name: str, holds: "Dict[str, Tuple[str, int]]"
-) -> "Optional[Tuple[str, int]]":
+def _sets_frame(rows: "Sequence[Instruction]") -> bool:
+    at = 1 if rows and rows[0].name == "endbr64" else 0
+    frame = [(one.name, one.operands) for one in rows[at : at + 2]]
+    return frame == [("push", ["%rbp"]), ("mov", ["%rsp", "%rbp"])]
+
+
+def has_frame_pointer(code: Code) -> bool:
+    """Whether a function begins with ``rbp`` as the base of its frame, as all that is not optimised does."""
+    return any(one.operands == ["%rsp", "%rbp"] for one in code.straight())
+
+
+def _piece(operand: str, name: str, holds: "Dict[str, Tuple[str, int]]") -> "Optional[Tuple[str, int]]":
     """The argument of which an operand holds a copy, and how many bytes of it are moved."""
     part, place = register(operand), memory(operand)
     if place is not None:
@@ -243,7 +256,7 @@ def _piece(
     held = holds.get(whole) if operand.startswith("%") else None
     if held is None:
         return None
-    size = part[1] if part is not None else 4 if name.endswith("ss") or name.endswith("movd") else held[1]
+    size = part[1] if part is not None else 4 if name.endswith(("ss", "movd")) else held[1]
     return held[0], min(held[1], size)
 
 
@@ -307,7 +320,7 @@ def evidence(code: Code) -> Evidence:
             if name in left:
                 found[name] = found.get(name, False) or wide
     wide_ones = {name for name in found if found[name]}
-    # Code that was not optimised moves about what nobody has given it (the rest of a small object), and no more than that.
+    # Code that was not optimised moves about what nobody has given it (the rest of a small object), and no more.
     names = set(found) if stored is None else {*stored.sizes, *wide_ones}
     return Evidence(tuple(sorted(names)), tuple(sorted(wide_ones)))
 

@@ -32,9 +32,7 @@ class Found(NamedTuple):
 
 
 _PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
-_FOLLOWED = {
-    part: whole for part, whole in PARTS.items() if whole[0] in (*ARGUMENTS[X86_64], *_PRESERVED)
-}
+_FOLLOWED = {part: whole for part, whole in PARTS.items() if whole[0] in (*ARGUMENTS[X86_64], *_PRESERVED)}
 # With these a function begins: what they write is their last operand.
 _FIRST = re.compile(
     r"(?:mov|push|sub|add|lea|xor|and|or|test|cmp|endbr64|nop|v?movap|v?movup|v?movdq|v?pxor|v?xorp|v?movs[sd])"
@@ -97,9 +95,7 @@ def _beginning(rows: "Sequence[Instruction]") -> "Tuple[Dict[str, Tuple[str, int
     return {name: what for name, what in holds.items() if name in _PRESERVED}, moves, one.address
 
 
-def _copied(
-    one: Instruction, holds: "Dict[str, Tuple[str, int]]"
-) -> "Optional[Tuple[str, Tuple[str, int]]]":
+def _copied(one: Instruction, holds: "Dict[str, Tuple[str, int]]") -> "Optional[Tuple[str, Tuple[str, int]]]":
     """The register to which an instruction copies an argument, which, and how many bytes of it."""
     if one.name not in ("mov", "movq", "movl") or len(one.operands) != 2:
         return None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
 from .errors import Implausible
 from .python.objects import Objects
@@ -201,7 +201,9 @@ _BY_ADDRESS = re.compile(
     r"|basic_\w*stringstream|forward_list)<|std::(?:any|exception_ptr|thread)$"
     r"|c10::(?:intrusive_ptr|weak_intrusive_ptr|SmallVector|List|Dict)<"
 )
-_STD_STRING = re.compile(r"std::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>$")
+_STD_STRING = re.compile(
+    r"std::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>$"
+)
 _VECTOR = re.compile(r"std::vector<(.*), std::allocator<\1 ?> ?>$")
 _ITERATOR = re.compile(r"__gnu_cxx::__normal_iterator<|std::reference_wrapper<")
 _ALIASES = (
@@ -281,14 +283,14 @@ def value_of(kind: str) -> Optional[Value]:
         return _VALUES[kind]
     if kind.endswith("::*"):
         return Value(8, 8, (INTEGER,), _member_offset)
-    if kind.endswith(")") or kind.endswith("]") or ")(" in kind:
+    if kind.endswith((")", "]")) or ")(" in kind:
         declarator = _declarator(kind)
         if declarator.endswith("::*("):
             return Value(16, 8, (INTEGER, INTEGER), _member_function)
         if declarator:
             number = _member_offset if "::*" in declarator and "&" not in declarator else _address
             return Value(8, 8, (INTEGER,), number)
-        if kind.endswith(")") or kind.endswith("]"):
+        if kind.endswith((")", "]")):
             return None
     if kind.endswith(("*", "&")):
         return Value(

@@ -2,8 +2,8 @@
 
 The mangled name of a function tells neither whether a hidden argument says where the result is to be made, nor whether
 ``this`` is passed, nor how a class is passed that nothing is known of. So all readings are laid out (System V ABI for
-AMD64, 3.2.3), those are dropped which the code of the function refutes (:mod:`entry_code`), and an argument is where all
-that are left agree.
+AMD64, 3.2.3), those are dropped which the code of the function refutes (:mod:`entry_code`), and an argument is where
+all that are left agree.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Passing(NamedTuple):
     """What is known of the call of a function before its code is looked at.
 
     ``parameters``: name and type of each. ``hidden``: a first argument says where the result is to be made, which the
-    type ``result`` tells where that is known; ``member``:
-    then comes ``this``; ``table``: then comes a table of the bases that are virtual (constructors and destructors of
-    such bases). None: not known. ``by_address``: types whose copy is not trivial. ``this``: the class, where ``this`` is
-    to be shown. ``evidence``: what the code tells; None where it was not looked at. ``as_written``: types are shown as
-    C++ has them, else as PyTorch's users write them.
+    type ``result`` tells where that is known; ``member``: then comes ``this``; ``table``: then comes a table of the
+    bases that are virtual (constructors and destructors of such bases). None: not known. ``by_address``: types whose
+    copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
+    where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
+    ``filled``: registers that the caller has filled for this call.
     """
 
     parameters: List[Tuple[str, str]]
@@ -44,6 +44,7 @@ class Passing(NamedTuple):
     this: Optional[str] = None
     evidence: Optional[Evidence] = None
     as_written: bool = False
+    filled: Sequence[str] = ()
 
 
 class Reading(NamedTuple):
@@ -52,7 +53,9 @@ class Reading(NamedTuple):
     hidden: bool
     member: bool
     places: Tuple[Optional[Place], ...]
-    registers: Dict[str, Optional[int]]  # that are used; and the bytes that count, None where that is not known
+    registers: Dict[
+        str, Optional[int]
+    ]  # that are used; and the bytes that count, None where that is not known
 
 
 def passing(raw: "Dict[str, Any]") -> Passing:
@@ -68,6 +71,7 @@ def passing(raw: "Dict[str, Any]") -> Passing:
         raw.get("this"),
         Evidence(**evidence) if evidence is not None else None,
         raw.get("as_written", False),
+        raw.get("filled", ()),
     )
 
 
@@ -91,7 +95,7 @@ def readings(what: Passing) -> "List[Reading]":
         return []
     ways = itertools.product(*(((one,) if one is not None else _ANYHOW) for one in known))
     found = [
-        _laid_out(is_hidden, is_member, has_table, way, kinds)
+        _laid_out(is_hidden, is_member, has_table, way)
         for way in ways
         for is_hidden in hidden
         for is_member in member
@@ -99,10 +103,10 @@ def readings(what: Passing) -> "List[Reading]":
         if is_member or not has_table
     ]
     variadic = len(kinds) < len(what.parameters)
-    if what.evidence is None or variadic:
+    if variadic:
         return found
-    left = [reading for reading in found if _agrees(reading, what.evidence)]
-    return left
+    evidence = what.evidence if what.evidence is not None else Evidence()
+    return [one for one in found if _agrees(one, evidence) and set(what.filled) <= set(one.registers)]
 
 
 def _is_hidden(what: Passing) -> "Optional[bool]":
@@ -147,12 +151,12 @@ def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Pl
 Way = Union[Value, Tuple[str, ...], None]
 
 
-def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]", kinds: "Sequence[str]") -> Reading:
+def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") -> Reading:
     integers, floats = int(hidden) + int(member) + int(table), 0
     stack: Optional[int] = 0
-    used: Dict[str, Optional[int]] = {name: 8 for name in INTEGERS[:integers]}
+    used: Dict[str, Optional[int]] = dict.fromkeys(INTEGERS[:integers], 8)
     found: List[Optional[Place]] = []
-    for way, kind in zip(ways, kinds):
+    for way in ways:
         words = way.words if isinstance(way, Value) else way
         size = way.size if isinstance(way, Value) else None
         align = way.align if isinstance(way, Value) else None

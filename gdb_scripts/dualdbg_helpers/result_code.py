@@ -17,7 +17,7 @@ from .entry_code import Code
 _MOST_STEPS = 4000
 _MOST_VISITS = 2  # of one instruction, on one way
 
-# What a register or a word of the stack holds: an offset from the hidden address or from the stack pointer at the entry;
+# What a register or a word of the stack holds: an offset from the hidden address, or from the stack pointer at entry;
 OFFSET, STACK = "offset", "stack"
 # nothing of that address; perhaps it; it and something else added; what a register had that calls preserve.
 OTHER, PERHAPS, MIXED, SAVED = "other", "perhaps", "mixed", "saved"
@@ -41,9 +41,13 @@ _PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 _SCRATCH = tuple(name for name in GENERAL if name not in (*_PRESERVED, "rsp"))
 
 _MOVE = re.compile(r"mov(?:q|abs|l|w|b)?$")
-_NARROW = re.compile(r"mov[sz][bwl]+[lqw]?$|set|cvtt?s[sd]2si|v?movmsk|v?pmovmsk|popcnt|lzcnt|tzcnt|bs[fr]|crc32")
+_NARROW = re.compile(
+    r"mov[sz][bwl]+[lqw]?$|set|cvtt?s[sd]2si|v?movmsk|v?pmovmsk|popcnt|lzcnt|tzcnt|bs[fr]|crc32"
+)
 _ONE_WAY = re.compile(r"(?:imul|and|or|xor|sh[lr]d?|sal|sar|ro[lr]|not|neg|adc|sbb|bt[csr]|bswap)[bwlq]?$")
-_FROM_RAX = re.compile(r"(?:mul|imul|div|idiv|cltq|cltd|cqto|cwtl|cwtd|cbtw|rdtscp?|cpuid|syscall|xgetbv)[bwlq]?$")
+_FROM_RAX = re.compile(
+    r"(?:mul|imul|div|idiv|cltq|cltd|cqto|cwtl|cwtd|cbtw|rdtscp?|cpuid|syscall|xgetbv)[bwlq]?$"
+)
 _HALF = re.compile(r"v?mov(?:sd|q|[lh]p[sd])$")  # of a vector
 _STRING = re.compile(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$")
 
@@ -52,10 +56,12 @@ class _State:
     """What is known on one way."""
 
     def __init__(self) -> None:
-        self.registers = {name: _OTHER for name in GENERAL}
+        self.registers = dict.fromkeys(GENERAL, _OTHER)
         self.registers.update({name: Held(SAVED) for name in _PRESERVED})
         self.registers.update(rdi=_ADDRESS, rsp=Held(STACK))
-        self.slots: Dict[int, Held] = {}  # words of the stack, by the offset from the stack pointer at the entry
+        self.slots: Dict[
+            int, Held
+        ] = {}  # words of the stack, by the offset from the stack pointer at the entry
         self.is_stored = False  # the address is somewhere in memory
         self.in_vectors = False  # or in a register of vectors
         self.visits: Dict[int, int] = {}
@@ -192,11 +198,15 @@ def _computed(state: _State, one: Instruction) -> Held:
     if _ONE_WAY.match(name):
         if name.startswith("and") and before.kind == STACK:
             return _OTHER  # the stack pointer is aligned, and no slot can be followed any more
-        return _PERHAPS if PERHAPS in (before.kind, *(_value(state, one).kind for one in operands)) else _OTHER
+        return (
+            _PERHAPS if PERHAPS in (before.kind, *(_value(state, one).kind for one in operands)) else _OTHER
+        )
     sources = [_value(state, operand) for operand in operands]
     if not any(value.may_be for value in sources):
         return _OTHER
-    return _MIXED if sign is not None and all(value.kind in (OFFSET, OTHER) for value in sources) else _PERHAPS
+    return (
+        _MIXED if sign is not None and all(value.kind in (OFFSET, OTHER) for value in sources) else _PERHAPS
+    )
 
 
 def _number(operand: str) -> "Optional[int]":

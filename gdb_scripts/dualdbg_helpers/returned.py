@@ -9,11 +9,9 @@ its elements from the last to the first.
 from __future__ import annotations
 
 import re
-import struct
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from .abi import split_list
-from .errors import Implausible
 from .passed import INTEGER, Value, object_of, value_of
 
 VOID = "void"

@@ -88,9 +88,13 @@ KINDS: dict[str, Kind] = {
     "const char*": Kind("pointer", _characters, "total += {x}[0];"),
     "const long&": Kind("reference", _number(-9, 9), "total += {x};"),
     "double&": Kind("reference", _of(("corpus_real", "2.5")), "total += (long){x};"),
-    "void (*)(int)": Kind("pointer", _of(("&corpus_handler", Symbolic("corpus_handler"))), "if (total == 77) {x}(3);"),
+    "void (*)(int)": Kind(
+        "pointer", _of(("&corpus_handler", Symbolic("corpus_handler"))), "if (total == 77) {x}(3);"
+    ),
     "int (&)[3]": Kind("reference", _of(("corpus_array", Symbolic("corpus_array"))), "total += {x}[1];"),
-    "int Pair::*": Kind("pointer", _of(("&Pair::b", "offset 4"), ("nullptr", "null")), "total += {x} != nullptr;"),
+    "int Pair::*": Kind(
+        "pointer", _of(("&Pair::b", "offset 4"), ("nullptr", "null")), "total += {x} != nullptr;"
+    ),
     "void (Counted::*)(int)": Kind("pointer", _of(("nullptr", "null")), "total += {x} != nullptr;"),
     "const std::string&": Kind("class", _string, "total += {x}.size();"),
     "std::string": Kind("class", _string, "total += {x}.size();"),
@@ -98,7 +102,9 @@ KINDS: dict[str, Kind] = {
     "const std::vector<long>&": Kind("class", _vector, "for (long one : {x}) total += one;"),
     "std::shared_ptr<int>": Kind("class", _of(("std::make_shared<int>(3)", None)), "total += *{x};"),
     "Counted": Kind("class", _of(("Counted(7)", None)), "total += {x}.n;"),
-    "const Counted&": Kind("reference", _of(("corpus_counted", Symbolic("corpus_counted"))), "total += {x}.n;"),
+    "const Counted&": Kind(
+        "reference", _of(("corpus_counted", Symbolic("corpus_counted"))), "total += {x}.n;"
+    ),
     "Pair": Kind("unknown", _of(("Pair{1, 2}", None)), "total += {x}.b;"),
     "Mixed": Kind("unknown", _of(("Mixed{0.5, 2}", None)), "total += {x}.n;"),
     "Points": Kind("unknown", _of(("Points{0.5, 2}", None)), "total += (long){x}.y;"),
@@ -152,43 +158,62 @@ class Function:
     result: str = "void"
 
 
-FORMS = ("free", "global", "template", "method", "const method", "virtual", "static", "constructor", "operator", "class template", "sub")
+FORMS = (
+    "free",
+    "global",
+    "template",
+    "method",
+    "const method",
+    "virtual",
+    "static",
+    "constructor",
+    "operator",
+    "class template",
+    "sub",
+)
 
 
-def library(chance: random.Random, count: int) -> tuple[str, list[Function]]:
-    """The source of the library, whose function ``corpus_run`` calls each function once, and the functions."""
+def library(chance: random.Random, count: int, used: float) -> tuple[str, list[Function]]:
+    """The source of the library, whose function ``corpus_run`` calls each function once, and the functions.
+
+    ``used``: the share of the parameters that bodies use.
+    """
     text, calls, found = [HEAD], [], []
     for number in range(count):
-        one, code, call = _function(chance, number)
+        one, code, call = _function(chance, number, used)
         text.append(code)
-        calls.append(f"  {{ {call} }}")
+        text.append(f"__attribute__((noinline)) static void call_{number}() {{ {call} }}")
+        calls.append(f"  call_{number}();")
         found.append(one)
     return "\n".join([*text, 'extern "C" void corpus_run() {', *calls, "}", ""]), found
 
 
-def _function(chance: random.Random, number: int) -> tuple[Function, str, str]:
+def _function(chance: random.Random, number: int, used: float) -> tuple[Function, str, str]:
     form, name = chance.choice(FORMS), f"probe_{number}"
     common = [kind for kind in KINDS if kind not in UNKNOWN]
-    kinds = [chance.choice(UNKNOWN if chance.random() < 0.06 else common) for _ in range(chance.randint(0, 7))]
+    kinds = [
+        chance.choice(UNKNOWN if chance.random() < 0.06 else common) for _ in range(chance.randint(0, 7))
+    ]
     if form == "operator":
         kinds = [chance.choice(common)]
     result = chance.choice(list(RESULTS)) if form != "constructor" else ""
     values = [KINDS[kind].make(chance) for kind in kinds]
     list_ = ", ".join(_declared(kind, f"a{at}") for at, kind in enumerate(kinds))
-    uses = [KINDS[kind].use.format(x=f"a{at}") for at, kind in enumerate(kinds) if chance.random() < 0.8]
+    uses = [KINDS[kind].use.format(x=f"a{at}") for at, kind in enumerate(kinds) if chance.random() < used]
     own = form not in ("free", "global", "template", "static")
-    if own and chance.random() < 0.85:
+    if own and chance.random() < used:
         uses.insert(chance.randrange(len(uses) + 1), "total += this->field;")
         if form not in ("const method", "operator", "class template") and chance.random() < 0.5:
             uses.append("this->field = total;")
     body = f"{{ long total = 3; {' '.join(uses)} corpus_sink = total; {RESULTS.get(result, '')} }}"
-    locals_ = "".join(
-        f"auto&& v{at} = {code}; " if kind in ("const long&",) else ""
-        for at, (kind, (code, _)) in enumerate(zip(kinds, values, strict=True))
-    )
     given = ", ".join(code for code, _ in values)
-    function = Function(name, form, [(KINDS[kind].group, text) for kind, (_, text) in zip(kinds, values, strict=True)], None, result)
-    del locals_
+    function = Function(
+        name,
+        form,
+        [(KINDS[kind].group, text) for kind, (_, text) in zip(kinds, values, strict=True)],
+        None,
+        result,
+    )
     owner, object_ = f"Owner{number}", f"object_{number}"
     if own:
         function.this = object_
@@ -197,7 +222,11 @@ def _function(chance: random.Random, number: int) -> tuple[Function, str, str]:
     if form == "global":
         return function, f"CORPUS {result} {name}({list_}) {body}", f"{name}({given});"
     if form == "free":
-        return function, f"namespace corpus {{ CORPUS {result} {name}({list_}) {body} }}", f"corpus::{name}({given});"
+        return (
+            function,
+            f"namespace corpus {{ CORPUS {result} {name}({list_}) {body} }}",
+            f"corpus::{name}({given});",
+        )
     if form == "template":
         code = f"namespace corpus {{ template <class T> CORPUS {result} {name}({list_}) {body} }}"
         return function, code, f"corpus::{name}<short>({given});"
@@ -212,10 +241,14 @@ def _function(chance: random.Random, number: int) -> tuple[Function, str, str]:
         name = "operator+"
         function.name = f"{owner}pl"
     if form == "class template":
-        code = f"template <class T> struct {owner} {{ long field = 4; CORPUS {result} {name}({list_}) {body} }};"
+        code = (
+            f"template <class T> struct {owner} {{ long field = 4; CORPUS {result} {name}({list_}) {body} }};"
+        )
         return function, f'{code} extern "C" {{ {owner}<int> {object_}; }}', f"{object_}.{name}({given});"
     if form == "sub":
-        code = f"namespace corpus {{ struct {owner} {{ {owner}(); long field = 4; {result} {name}({list_}); }}; "
+        code = (
+            f"namespace corpus {{ struct {owner} {{ {owner}(); long field = 4; {result} {name}({list_}); }}; "
+        )
         code += f"{owner}::{owner}() {{}} CORPUS {result} {owner}::{name}({list_}) {body} }}"
         return function, f'{code} extern "C" {{ corpus::{owner} {object_}; }}', f"{object_}.{name}({given});"
     code = f"{head} {{ long field = 4; {words}{result} {name}({list_}){const}; }}; "

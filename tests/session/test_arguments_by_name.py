@@ -19,14 +19,28 @@ SEED = 20261126
 NOT_KNOWN = "<not known"
 
 
-def prepared(folder: Path, count: int, flags: str) -> tuple[Path, dict[str, Function], dict[str, int]]:
+def prepared(
+    folder: Path, count: int, flags: str, used: float = 0.9
+) -> tuple[Path, dict[str, Function], dict[str, int]]:
     """The script, the functions by linkage name, and where the library has its symbols."""
-    source, functions = library(random.Random(SEED), count)
+    source, functions = library(random.Random(SEED), count, used)
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (folder / "corpus.cpp").write_text(source)
-    command = [compiler, "-std=c++17", "-w", *flags.split(), "-shared", "-fPIC", "corpus.cpp", "-o", "libcorpus.so"]
+    command = [
+        compiler,
+        "-std=c++17",
+        "-w",
+        *flags.split(),
+        "-shared",
+        "-fPIC",
+        "corpus.cpp",
+        "-o",
+        "libcorpus.so",
+    ]
     subprocess.run(command, cwd=folder, check=True)
-    lines = subprocess.run(["nm", "libcorpus.so"], cwd=folder, check=True, capture_output=True, text=True).stdout
+    lines = subprocess.run(
+        ["nm", "libcorpus.so"], cwd=folder, check=True, capture_output=True, text=True
+    ).stdout
     rows = [line.split() for line in lines.splitlines()]
     symbols = {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
     found = {}
@@ -45,7 +59,9 @@ def prepared(folder: Path, count: int, flags: str) -> tuple[Path, dict[str, Func
     return script, found, symbols
 
 
-def judged(one: Function, values: list[Value], bias: int, symbols: dict[str, int], counts: Counter[tuple[str, str]]) -> list[str]:
+def judged(
+    one: Function, values: list[Value], bias: int, symbols: dict[str, int], counts: Counter[tuple[str, str]]
+) -> list[str]:
     """What is wrong about the arguments; ``counts`` has how many are shown and how many there are."""
     wrong = []
     rows = {value.name: value for value in values}
@@ -65,7 +81,9 @@ def judged(one: Function, values: list[Value], bias: int, symbols: dict[str, int
             continue
         want = f"{symbols[text.name] + bias:#x}" if isinstance(text, Symbolic) else text
         if row.value != want:
-            wrong.append(f"{one.form} {one.name} -> {one.result}: {row.type} {name} = {row.value}, not {want}")
+            wrong.append(
+                f"{one.form} {one.name} -> {one.result}: {row.type} {name} = {row.value}, not {want}"
+            )
     return wrong
 
 

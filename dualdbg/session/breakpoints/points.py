@@ -11,8 +11,8 @@ from ...errors import CommandError, SpecError
 from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
-from ...symbols.torch.operators import Candidate
 from ...symbols.names.signature import Signature
+from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..log_text import split_log
 from .native_expressions import names_in

@@ -18,7 +18,7 @@ from ..engines import Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from . import deferred
-from .calling import by_signature
+from .calling import by_itself, by_signature
 from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
@@ -52,6 +52,8 @@ class ValueReader:
         self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
         # How the function at an entry is called, by its signature and by its code.
         self.passing: Callable[[int, Signature], Awaitable[Passing]] = by_signature
+        # The same for one call, by its caller too: gdb's number of the thread that stands there, and the entry.
+        self.at_call: Callable[[int, int, Passing], Awaitable[Passing]] = by_itself
         self.kept: KeptReader | None = None  # finds where arguments still are
         self.memory = MemoryValues(native, halting, reads, self.register)
 
@@ -216,6 +218,8 @@ class ValueReader:
         entry, signature = found
         kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
         what = await self.passing(entry, signature)
+        if frame.level == 0 and frame.pc == entry:
+            what = await self.at_call(number, entry, what)
         rows = await self._native.passed_arguments(number, frame.level, entry, what, kept)
         values = [self.native_value(row) for row in rows]
         open_ = signature.by_name and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
@@ -237,7 +241,10 @@ class ValueReader:
         found = self.signature_at(frame.pc, False)
         if found is not None and 0 <= frame.pc - found[0] <= _LONGEST_PROLOGUE:
             number = await self._reads.gdb_thread(tid)
-            await self._native.note_arguments(number, found[0], await self.passing(*found))
+            what = await self.passing(*found)
+            if frame.pc == found[0]:
+                what = await self.at_call(number, found[0], what)
+            await self._native.note_arguments(number, found[0], what)
 
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""

@@ -23,16 +23,18 @@ Has = Callable[[bytes], bool]
 """Whether these letters are in the names of a library; ``\\0`` ends a name, and is before it."""
 
 _BINARY = frozenset(
-    ("dv", "rm", "or", "eo", "pL", "mI", "mL", "dV", "rM", "aN", "oR", "eO", "ls", "rs", "lS", "rS", "eq", "ne", "lt")
-    + ("gt", "le", "ge", "ss", "aa", "oo", "cm", "pm", "pl", "mi", "ml", "an")
-)
+    ("dv", "rm", "or", "eo", "pL", "mI", "mL", "dV", "rM", "aN", "oR", "eO", "ls", "rs", "lS", "rS", "eq", "ne", "lt",
+     "gt", "le", "ge", "ss", "aa", "oo", "cm", "pm", "pl", "mi", "ml", "an")
+)  # fmt: skip
 _UNARY = frozenset(("ps", "ng", "ad", "de", "nt", "co"))
 _MEMBERS = frozenset(("aS", "pt", "cv"))  # an assignment, ->, a conversion
 _STATIC = frozenset(("nw", "na", "dl", "da", "li"))
 _COUNTED = frozenset(("pp", "mm"))
 _NAMESPACES = frozenset(found[0] for found in map(plain, NAMESPACES) if found is not None)
 _ANONYMOUS = "12_GLOBAL__N_1"
-_BUILT_IN = re.compile(r"[*&]$|(?:^| )(?:void|bool|char|wchar_t|char\d+_t|short|int|long|float|double|__int128)$")
+_BUILT_IN = re.compile(
+    r"[*&]$|(?:^| )(?:void|bool|char|wchar_t|char\d+_t|short|int|long|float|double|__int128)$"
+)
 _STRUCTOR = re.compile(r"[CD]\d")
 _BASES = ("C2", "D2")
 _DROPPED = re.compile(r" ?(?:const|volatile)$")
@@ -52,7 +54,9 @@ def calling_of(symbol: Symbol, has: Has) -> Signature | None:
         if one is None:
             return None
         found.add(one)
-    structors = {name.last for name in map(read, names) if name is not None and _STRUCTOR.fullmatch(name.last)}
+    structors = {
+        name.last for name in map(read, names) if name is not None and _STRUCTOR.fullmatch(name.last)
+    }
     if len(structors) > 1:  # what makes a whole object is what makes a base: there are no virtual ones
         found = {replace(one, table=False) for one in found}
     return found.pop() if len(found) == 1 else None
@@ -83,6 +87,7 @@ def _of_name(mangled: str, has: Has) -> Signature | None:
         this=owner if member is not False else None,
         by_address=by_address,
         by_name=True,
+        vtable=f"_ZTV{name.whole_scope}" if member is None and name is not None else None,
     )
 
 
@@ -147,7 +152,7 @@ def _operator_member(code: str, kinds: list[str]) -> bool | None:
     if code in _UNARY:
         return {0: True, 1: False}.get(len(kinds))
     if code in _COUNTED:
-        return True if not kinds or kinds == ["int"] else False
+        return not kinds or kinds == ["int"]
     return None
 
 

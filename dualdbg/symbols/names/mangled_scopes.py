@@ -139,7 +139,9 @@ def plain(name: str) -> tuple[str, int] | None:
     parts = name.split("::")
     start = "St" if parts[0] == "std" else ""
     parts = parts[1:] if start else parts
-    letters = ["12_GLOBAL__N_1" if part == "(anonymous namespace)" else f"{len(part)}{part}" for part in parts]
+    letters = [
+        "12_GLOBAL__N_1" if part == "(anonymous namespace)" else f"{len(part)}{part}" for part in parts
+    ]
     if not parts or not all(re.fullmatch(r"[A-Za-z_]\w*|\(anonymous namespace\)", part) for part in parts):
         return None
     return start + "".join(letters), len(parts)

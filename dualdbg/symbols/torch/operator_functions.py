@@ -10,8 +10,8 @@ from ..address_space import AddressSpace, LoadedFunction, Module
 from ..names.calling import calling_of
 from ..names.demangle import demangle
 from ..names.result_types import result_type
-from .operators import Candidate, OperatorTable
 from ..names.signature import Signature
+from .operators import Candidate, OperatorTable
 from .signatures import result_of_function, signature_of
 
 # Made by PyTorch's tools/autograd/gen_python_functions.py.

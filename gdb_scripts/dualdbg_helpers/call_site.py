@@ -1,0 +1,100 @@
+"""Which registers a caller fills for a call, by the instructions in front of it. For x86-64; pure.
+
+What is written to a register for arguments and read by nothing before the call, nor behind it, is an argument.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Sequence, Set, Tuple
+
+from .att import PARTS, Instruction
+from .entry_code import FLOATS, INTEGERS, Code
+
+_PURE = re.compile(r"(?:v?mov[a-z0-9]*|lea[lq]?|set\w+|v?cvt\w+)$")
+_ZERO = re.compile(r"(?:xor|v?pxor|v?xorp[sd])[lq]?$")
+_TOKEN = re.compile(r"%(\w+)")
+_ARGUMENTS = frozenset((*INTEGERS, *FLOATS))
+
+
+def filled(rows: "Sequence[Instruction]") -> "Tuple[str, ...]":
+    """The registers that are filled for the call behind ``rows``: the last instructions before it, without a jump."""
+    found: Set[str] = set()
+    decided: Set[str] = set()
+    read: Set[str] = set()
+    for one in reversed(rows):
+        if one.jumps or one.calls or one.returns:
+            break
+        if one.name.startswith(("nop", "endbr", "xchg")):
+            decided.update(_mentioned(one.operands))
+            continue
+        target, is_pure = _target(one)
+        if target is not None and is_pure and target not in decided | read:
+            found.add(target)
+        if target is not None:
+            decided.add(target)
+        decided.update(_unseen(one))
+        sources = one.operands[:-1] if target is not None and is_pure else one.operands
+        if not (_ZERO.match(one.name) and len(set(one.operands)) == 1):
+            read.update(_mentioned(sources))
+    return tuple(sorted(found))
+
+
+def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
+    """Those of the registers that may be read behind the call which leads back to ``behind``.
+
+    A caller may know that the function leaves a register alone, where it was compiled with it (GCC's ``-fipa-ra``).
+    """
+    if not code.complete:
+        return set(names)
+    used: Set[str] = set()
+    known = {behind: frozenset(names)}
+    waiting = [behind]
+    while waiting:
+        at = waiting.pop()
+        one = code.rows.get(at)
+        if one is None:
+            continue
+        target, is_pure = _target(one)
+        zero = _ZERO.match(one.name) is not None and len(set(one.operands)) == 1
+        sources = () if zero else one.operands[:-1] if is_pure else one.operands
+        if not one.name.startswith(("nop", "endbr")):
+            used |= known[at] & _mentioned(sources)
+        left = known[at] - {target or ""}
+        for following in code.following(one):
+            before = known.get(following, frozenset())
+            if not left <= before:
+                known[following] = before | left
+                waiting.append(following)
+    return used
+
+
+def _target(one: Instruction) -> "Tuple[str | None, bool]":
+    """The register for arguments that an instruction writes to as its last operand; whether it reads nothing there."""
+    if not one.operands or one.only_reads or not one.operands[-1].startswith("%"):
+        return None, False
+    name = one.operands[-1][1:]
+    part = PARTS.get(name)
+    whole = part[0] if part is not None else name.replace("ymm", "xmm")
+    if whole not in _ARGUMENTS:
+        return None, False
+    zero = _ZERO.match(one.name) is not None and len(set(one.operands)) == 1
+    return whole, zero or (_PURE.match(one.name) is not None and len(one.operands) == 2)
+
+
+def _unseen(one: Instruction) -> "Set[str]":
+    """Registers for arguments that an instruction may write to without naming them."""
+    if one.is_repeated or re.match(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$", one.name):
+        return {"rdi", "rsi", "rcx"}
+    if re.match(
+        r"(?:i?mul|i?div|cqto|cltd|cwtd|rdtscp?|cpuid|syscall|cmpxchg\w*|xgetbv|pop|leave|loop)", one.name
+    ):
+        return {"rdi", "rsi", "rdx", "rcx"}
+    return set()
+
+
+def _mentioned(operands: "Sequence[str]") -> "Set[str]":
+    names = {name for operand in operands for name in _TOKEN.findall(operand)}
+    return {
+        PARTS[name][0] if name in PARTS else re.sub(r"[yz]mm", "xmm", name) for name in names
+    } & _ARGUMENTS
