@@ -77,6 +77,7 @@ print(f"{measure(int(sys.argv[2])):.3f} ns, 0.0 s")
 """
 _TRACE = [sys.executable, "-m", "dualdbg", "trace", "--json", "-b"]
 _WAYS = {
+    "another one counted": ["measure", "--count"],
     "counted": ["work", "--count"],
     "condition, false": ["work if $rdi == -1", "--count"],
     "condition, true": ["work if $rdi >= 0 && *(char*)$rsi == 'x'", "--count"],

@@ -234,6 +234,48 @@ def test_what_cannot_be_done_there_goes_gdbs_way_and_says_so(
     assert why in said and "right 0" in said, said
 
 
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("refusals") / "program"
+    source = Path(__file__).with_name("refusals.c")
+    subprocess.run(["gcc", "-O2", "-g", "-fcf-protection=full", "-o", made, source], check=True)
+    return made
+
+
+def test_beginnings_of_functions(refusing: Path) -> None:
+    """A branch into it, a call, a landing pad: each stops once, whoever does the work, and the result is right."""
+    names = ("looped", "padded", "calls", "plain")
+    said = _run(
+        refusing,
+        [],
+        [f"{name} fast if (int)$rdi == 50" for name in names],
+        ["info breakpoints", *["continue"] * 4],
+    )
+    whys = re.findall(r"(?m)^ +condition evaluated (.*?)(?: \w*)?$", said)
+    assert re.match(r"by gdb at each hit: a branch at 0x\w+ leads into its first", whys[0])
+    assert whys[1].startswith("in the") and whys[3].startswith("in the")
+    assert re.match("by gdb at each hit: its first instructions cannot be moved: call", whys[2])
+    assert [said.count(f"* Breakpoint {number}:") for number in (1, 2, 3, 4)] == [1] * 4
+    assert "sum 1514987" in said
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("far", "there is no room within 2 GB of it"),
+        ("handler", "the program uses every signal by which a hit could be told"),
+        ("block", "the program uses every signal by which a hit could be told"),
+        ("seccomp", "system calls are filtered (seccomp) in thread"),
+    ],
+)
+def test_programs_in_which_it_cannot_be_done(refusing: Path, mode: str, why: str) -> None:
+    """What they have done by then is seen when the breakpoint is set; it stops all the same."""
+    commands = ["break plain fast if k == 50", "disable 1", "continue", "info breakpoints", "continue"]
+    said = _run(refusing, [mode], ["puts"], commands)
+    assert f"condition evaluated by gdb at each hit: {why}" in said, said
+    assert said.count("* Breakpoint 2:") == 1 and "sum 1514987" in said, said
+
+
 def test_the_package_is_missing(
     programs: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

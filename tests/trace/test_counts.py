@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dualdbg.probes import placement
+from tests.support import require
 
 pytestmark = [
     pytest.mark.processes,
@@ -96,8 +97,12 @@ def test_a_process_goes_on_after_it(calls: Path) -> None:
     target.stdout.close()
 
 
-def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
+@pytest.mark.parametrize("compiler", ["gcc", "musl-gcc"])
+def test_a_trace_of_a_whole_run_of_a_process(compiler: str, tmp_path: Path) -> None:
     """Attached before the first call, until after the last: the program's own numbers, though it is let go of."""
+    require(shutil.which(compiler), f"{compiler} is not installed", outside=True)
+    calls, source = tmp_path / "calls", Path(__file__).with_name("calls.c")
+    subprocess.run([compiler, "-O2", "-g", "-pthread", "-o", calls, source], check=True)
     target = subprocess.Popen(
         [calls, "20000", "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -116,6 +121,17 @@ def test_a_trace_of_a_whole_run_of_a_process(calls: Path) -> None:
     assert (found["work"]["hits"], found["on_even"]["hits"]) == own == (160000, 80000)
     target.communicate("over\n", timeout=60)
     assert target.returncode == 7
+
+
+def test_what_musl_has_not_at_its_start_is_said(tmp_path: Path) -> None:
+    """A program with it is traced once it runs; started by us it runs to its end, and the reason is told."""
+    require(shutil.which("musl-gcc"), "musl-gcc is not installed", outside=True)
+    source = Path(__file__).with_name("calls.c")
+    subprocess.run(["musl-gcc", "-O2", "-g", "-pthread", "-o", tmp_path / "calls", source], check=True)
+    said = run("--json", "-b", "work", "--native", tmp_path / "calls", 1000, status=7)
+    assert _own_counts(said) == (8000, 4000)
+    row = result(said)["work"]
+    assert row["hits"] is None and row["why"] == "the threads of the program cannot be told apart"
 
 
 def _wait_until_traced(pid: int, tracer: subprocess.Popen[str]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests import rows
-from tests.support import other_interpreter
+from tests.support import ROOT, other_interpreter
 from tests.trace.test_counts import TRACE, pytestmark, result, run
 from tests.trace.test_records import events_in
 
@@ -146,6 +146,19 @@ def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
     assert len({event["tid"] for event in found}) == 1
     assert [event["args"]["python"] for event in outer] == [f"{script}:4 in <module>"] * 100
     assert [event["args"]["python"] for event in inner] == [f"{script}:3 in call"] * 100
+
+
+@pytest.mark.parametrize("how", ["--json", "--time", "--count"])
+def test_it_needs_no_machine_code(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where iced-x86 is missing, as everywhere but on x86-64, Python is traced all the same."""
+    (tmp_path / "iced_x86.py").write_text("raise ImportError\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    script = tmp_path / "program.py"
+    script.write_text("def call(n): return n\nfor i in range(1000): call(i)\n")
+    found = result(run(*dict.fromkeys([how, "--json"]), "-b", "py:call", "-b", "getppid", script))
+    assert found["call"]["hits"] == 1000
+    assert how != "--time" or (found["call"]["timed"] == 1000 and found["call"]["time"] > 0)
+    assert found["getppid"]["hits"] is None and "iced-x86 is not installed" in found["getppid"]["why"]
 
 
 def test_a_name_of_a_module_that_the_script_imports(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from dualdbg.probes import durations, placement, recording
 from dualdbg.trace import tally
+from dualdbg.trace.clock import Clock
 from dualdbg.trace.tally import FastTally, Kind, Met, PlainTally, Site, Sum
 
 pytestmark = [
@@ -112,3 +113,16 @@ def test_plain_python_does_it_where_no_code_may_be_made(monkeypatch: pytest.Monk
     assert isinstance(tally.tally(), PlainTally)
     monkeypatch.undo()
     assert isinstance(tally.tally(), FastTally)
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert isinstance(tally.tally(), PlainTally)
+    monkeypatch.undo()
+    monkeypatch.setattr(tally, "iced", None)
+    assert isinstance(tally.tally(), PlainTally)
+
+
+def test_other_machines_have_the_raw_clock_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only Python is traced there, whose times are its."""
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    clock = Clock()
+    assert abs(clock.began - clock.began_ns) < 1e9
+    assert clock.ticks_a_second() == pytest.approx(1e9, rel=0.5)

@@ -28,6 +28,7 @@ from ..engines import NativeEngine
 _CALLED = ("memfd_create", "mmap", "close")  # of the C library
 _TID = 0x2D0  # of glibc's struct pthread, nptl/descr.h
 _THREAD = 0x900  # bytes of it that are looked through
+_PAGE = 4096
 
 
 @dataclass
@@ -279,8 +280,13 @@ class Tracing:
         if not pointer:
             raise CannotPlace("the threads of the program cannot be told apart")
         known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
-        words = memoryview(await self.native.read_memory(pointer, _THREAD)).cast("I")
-        at = next((at for at in (_TID, *range(0, _THREAD, 4)) if words[at // 4] in known), None)
+        try:
+            data = await self.native.read_memory(pointer, _THREAD)
+        except CommandError:  # a smaller one lies at the end of its memory
+            data = await self.native.read_memory(pointer, _PAGE - pointer % _PAGE)
+        words = memoryview(data[: len(data) & ~3]).cast("I")
+        places = (at for at in (_TID, *range(0, len(data), 4)) if at // 4 < len(words))
+        at = next((at for at in places if words[at // 4] in known), None)
         if at is not None:
             return int(at)
         raise CannotPlace("its C library keeps no thread ids where they are looked for")
