@@ -14,6 +14,7 @@ from typing import Any, Callable, Sequence
 
 import gdb
 from dualdbg_helpers import cython_frames, language
+from dualdbg_shared.console_text import plain
 
 from . import blocks, taught, values
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
@@ -234,9 +235,9 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
     """
     point = breakpoint_of(number)
     if attribute == "enabled" and value and point.type in _WATCHPOINTS:
-        said = gdb.execute("enable %d" % number, to_string=True)
-        if said.strip():
-            raise gdb.GdbError(said.strip())
+        said = plain(gdb.execute("enable %d" % number, to_string=True)).strip()
+        if said:
+            raise gdb.GdbError(said)
         return
     setattr(point, attribute, value)
 

@@ -1,14 +1,15 @@
 """The text of a command of gdb, as Python code that runs in gdb gets it.
 
-gdb 18 gives it as records of MI where MI has called the Python code. Source: gdb/mi/mi-console.c.
+gdb 18 gives it as records of MI where MI has called the Python code, and among them what it notifies MI of
+(=breakpoint-modified). Sources: gdb/mi/mi-console.c, gdb/mi/mi-interp.c.
 """
 
 from __future__ import annotations
 
 import re
 
-_RECORDS = re.compile(r'(?:[~&@]"(?:[^"\\]|\\.)*"\n)+')
-_RECORD = re.compile(r'[~&@]"((?:[^"\\]|\\.)*)"\n')
+_RECORDS = re.compile(r'(?:[~&@]"(?:[^"\\]|\\.)*"\n|=[a-z-]+,[^\n]*\n)+')
+_RECORD = re.compile(r'^[~&@]"((?:[^"\\]|\\.)*)"\n', re.MULTILINE)
 _ESCAPE = re.compile(r"(?:\\[0-7]{3})+|\\.")
 _SHORT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "e": "\033"}
 

@@ -214,8 +214,8 @@ def test_what_can_be_watched(client: Client, thread: int, frame: Message) -> Non
 def test_memory_is_written_whole_or_as_far_as_there_is_some(client: Client, frame: Message) -> None:
     maps = client.evaluate("-exec info proc mappings", frame)["result"]
     places = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"(0x[0-9a-f]+)\s+(0x[0-9a-f]+).*rw-p", maps)]
-    taken = {start for start, _ in re.findall(r"(0x[0-9a-f]+)\s+(0x[0-9a-f]+)\s+0x", maps)}
-    end = next(b for _, b in places if f"{b:#x}" not in taken)
+    taken = {int(start, 16) for start in re.findall(r"(0x[0-9a-f]+)\s+0x[0-9a-f]+\s+0x", maps)}
+    end = next(b for _, b in places if b not in taken)
 
     def read() -> str:
         return str(client.request("readMemory", {"memoryReference": f"{end - 4:#x}", "count": 4})["data"])

@@ -23,7 +23,16 @@ def test_records_are_read(text: str) -> None:
     assert plain(text) == SHOWN
 
 
-@pytest.mark.parametrize("text", ["", "~", '~"half', '~"one"\nother\n'])
+NOTIFIED = r"""=breakpoint-modified,bkpt={number="5",type="hw watchpoint",what="~\"a\"",cond="n != 2"}
+"""
+
+
+def test_what_mi_is_notified_of_is_no_text_of_the_command() -> None:
+    assert plain(NOTIFIED) == ""
+    assert plain(NOTIFIED + OF_GDB_18 + NOTIFIED) == SHOWN
+
+
+@pytest.mark.parametrize("text", ["", "~", '~"half', "=\n", "= 5\n", "=a,b\nother\n", '~"one"\nother\n'])
 def test_what_is_none_stays(text: str) -> None:
     assert plain(text) == text
 
