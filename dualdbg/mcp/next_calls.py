@@ -18,7 +18,7 @@ from .wording import for_tools
 _RUNS = "the program runs: continue_until(session=SESSION, seconds=0, at_time='pause') stops it"
 _STANDS = "it stands: stack(session=SESSION) shows where, continue_until(session=SESSION) lets it go on"
 _OVER = "it is over: output(session=SESSION) has what it wrote; run or attach begins another session"
-_NOT_KNOWN = "run or attach begins a session"
+_NOT_KNOWN = "run or attach(pid=…) begins a session, attach(core=…) opens a core"
 # By what the session does; None: there is no such session, or none was meant.
 _BY_STATE = {
     State.STARTING: _RUNS,

@@ -35,6 +35,11 @@ class Permissions:
         """Whether an expression of the client may run code in the program."""
         return self.programs is None and not self.read_only
 
+    @property
+    def how_to_begin(self) -> str:
+        """The calls that begin a session here."""
+        return "attach(core=…)" if self.read_only else "run or attach"
+
     def check_program(self, program: Path, cwd: Path) -> None:
         """Raises NotPermitted unless this file may be run in this folder. Links are followed."""
         for place in (program, cwd):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -69,7 +70,7 @@ class _Protocol:
         except DualdbgError as error:
             session = given.get("session")
             next_ = next_call(error, session, *self._sessions.state_of(session))
-            return _failure(for_tools(error.message, session), next_)
+            return _failure(for_tools(error.message, session), self._among_tools(next_))
         except Exception as error:
             known = shortage(error)
             if known is None:
@@ -80,6 +81,12 @@ class _Protocol:
             content=[types.TextContent(type="text", text=visible_text(reply.text))],
             structured_content=harmless(reply.answer.model_dump(mode="json", exclude_none=True)),
         )
+
+    def _among_tools(self, next_: str) -> str:
+        """The parts of a hint that name no tool which this server does not have."""
+        missing = "|".join(name for name in all_tools() if name not in self._tools)
+        parts = next_.split("; ")
+        return "; ".join(part for part in parts if not missing or not re.search(rf"\b(?:{missing})\(", part))
 
     async def list_resources(self, _: object, __: object) -> types.ListResourcesResult:
         rows = [

@@ -165,4 +165,4 @@ class Sessions:
         )
         rows = [f"{one.id} ({one.title})" for one in self._open.values()]
         there = f"sessions: {', '.join(rows)}" if rows else "no session is open"
-        return why, f"{there}; run or attach begins another one"
+        return why, f"{there}; {self.permissions.how_to_begin} begins another one"

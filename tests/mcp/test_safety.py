@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
+from dualdbg.mcp.registry import all_tools
 from tests.cli.driver import dualdbg, environment
 from tests.mcp.driver import SECONDS, Tools, over_http, with_server
 from tests.support import SAMPLES, built
@@ -51,6 +53,13 @@ def test_a_server_that_only_looks(core: str) -> None:
         values = await tools("variables", session=session)
         assert {row["name"]: row["value"] for row in values.data["variables"]}["node"] == "0x0"
         assert "while (node->key" in (await tools("source", session=session)).text
+        said = [
+            (await tools("diagnose", session=session)).data["next"],
+            await tools.refused("stack", session="s9"),
+            await tools.refused("operator", compiled="f", cache="/nowhere"),
+        ]
+        missing = {name for name in all_tools() if name not in names}
+        assert not any(re.search(rf"\b{name}\(", text) for name in missing for text in said), said
         assert "core file" in (await tools("end", session=session)).text
 
     with_server(work, "--read-only")

@@ -117,9 +117,13 @@ def test_a_program_is_ended_after_the_time_and_a_process_goes_on(tmp_path: Path)
     program.write_text(RUNS_ON)
 
     async def work(tools: Tools) -> None:
-        answer = await tools("trace", program=str(program), specs=["getppid"], seconds=1)
-        assert answer.data["functions"][0]["hits"] > 0 and "exit_code" not in answer.data
-        assert answer.data["ended"] == "after 1 s: its program was ended"
+        for seconds in (1, 5, 25, 125):  # a busy machine takes longer to begin
+            answer = await tools("trace", program=str(program), specs=["getppid"], seconds=seconds)
+            assert "exit_code" not in answer.data
+            assert answer.data["ended"] == f"after {seconds} s: its program was ended"
+            if answer.data["functions"]:
+                break
+        assert answer.data["functions"][0]["hits"] > 0
 
         process = subprocess.Popen([sys.executable, program], stdout=subprocess.PIPE, text=True)
         try:

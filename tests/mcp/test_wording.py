@@ -94,7 +94,7 @@ _STOPS, _GOES_ON = "seconds=0, at_time='pause') stops it", "lets it go on"
         (State.NATIVE_STOPPED, _GOES_ON),
         (State.EXITED, "output(session='s1')"),
         (State.LOST, "output(session='s1')"),
-        (None, "run or attach begins a session"),
+        (None, "begins a session"),
     ],
 )
 def test_what_to_call_next_is_said_by_what_the_session_does(state: State | None, said: str) -> None:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...errors import CommandError, SymbolError
+from ...errors import CommandError
 from ...in_thread import in_thread
-from ...known.generated_code import is_kernel_library
 from ...model import NativeFrame
-from ...symbols.torch.compiled_report import as_text
-from ...symbols.torch.compiled_search import find_kernels
+from ...session.breakpoints.compiled_ways import kernels_of
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .at_stops import display
 from .registry import command, no_argument
@@ -70,22 +67,7 @@ async def _compiled(console: Console, argument: str) -> None:
             "info compiled wants a function, FILE:LINE, or a kernel",
             "for example info compiled step, or model.py:12",
         )
-    libraries = (one.path for one in console.session.breakpoints.image.modules if is_kernel_library(one.path))
-    folders = list(dict.fromkeys(Path(path).parent.parent for path in libraries))
-    if not folders:
-        raise CommandError(
-            "no kernel that torch.compile has made for the CPU is loaded yet",
-            "-b FILE:LINE@kernel stops in the first one of a line; outside of a session: dualdbg ops --compiled WHAT",
-        )
-    found, problem = [], None
-    for folder in folders:
-        try:
-            found += await in_thread(find_kernels, argument, folder)
-        except SymbolError as error:
-            problem = error
-    if not found and problem is not None:
-        raise CommandError(problem.message, problem.hint)
-    console.show(TextReport(f"{as_text(found)}\n"))
+    console.show(TextReport(await kernels_of(console.session.breakpoints.image, argument)))
 
 
 async def _symbol(console: Console, argument: str) -> None:

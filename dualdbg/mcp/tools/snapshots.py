@@ -144,9 +144,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
 def _after_diagnosis(target: str, arguments: TargetArguments, crash: Crash | None) -> str:
     session = arguments.session
     if crash is not None:
-        return (
-            f"stack(session={session!r}), variables and source show its frames; output(session={session!r})"
-        )
+        return f"stack(session={session!r}), variables and source show its frames"
     of_crash = (
         f"; attach({target}), then diagnose its session, says more of a crash" if arguments.core else ""
     )
