@@ -22,7 +22,7 @@ FROM_ROOT = {  # page of the site -> file of the root
     "CHANGELOG.md": "CHANGELOG.md",
     "SECURITY.md": "SECURITY.md",
 }
-_LINK = re.compile(r"(?<=\]\()([^)\s:#]+)")
+_LINK = re.compile(r"""(?<=\]\()[^)\s:#]+|(?<=<img src=")[^"\s:#]+""")
 _CODE = re.compile(r"`[^`]*`")
 
 

@@ -146,6 +146,9 @@ def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest
     options = [option for spec in specs for option in ("-b", spec)]
     shown = dualdbg("run", "--batch", *options, "-x", "bt", str(program)).stdout
     assert "* Breakpoint " in shown and f"<module>  {program}:3" in shown
+    assert ops.main(["c10d::allreduce_.default", "--json"]) == 0  # its arguments are objects of TorchBind
+    [allreduce] = json.loads(capsys.readouterr().out)["overloads"]
+    assert "CPU" in {key for kernel in allreduce["kernels"] for key in kernel["keys"]}
     assert ops.main(["quantized::add.out"]) == 0
     text = capsys.readouterr().out
     assert "  registered at aten/src/ATen/native/quantized/library.cpp:" in text

@@ -59,6 +59,11 @@ def test_a_folder_in_the_navigation_is_its_pages(hook: ModuleType, tmp_path: Pat
     [
         ("index.md", "[a](docs/jobs.md#x) [b](CONTRIBUTING.md)", "[a](jobs.md#x) [b](CONTRIBUTING.md)"),
         ("index.md", "![a](docs/images/a.svg)", "![a](images/a.svg)"),
+        (
+            "index.md",
+            '<img src="docs/images/a.svg" alt="a" width="640">',
+            '<img src="images/a.svg" alt="a" width="640">',
+        ),
         ("CONTRIBUTING.md", "[a](README.md)", "[a](index.md)"),
         ("facts.md", "[a](../README.md#x) [b](jobs.md)", "[a](index.md#x) [b](jobs.md)"),
         (

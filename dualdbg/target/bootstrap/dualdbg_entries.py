@@ -109,7 +109,7 @@ def describe(value: Any, answer: Answer) -> None:
     """Put into ``answer`` where the native code of a callable begins. Raises TypeError where there is none."""
     kind = type(value)
     held = callables.held_function(value)
-    if kind.__module__.startswith("torch._ops") and kind.__name__ in ("OpOverloadPacket", "OpOverload"):
+    if is_of_torch_ops(kind, "OpOverloadPacket") or is_of_torch_ops(kind, "OpOverload"):
         describe_torch_operator(value, answer)
     elif held is not None:
         describe(held, answer)
@@ -125,6 +125,11 @@ def describe(value: Any, answer: Answer) -> None:
         describe_object(value, answer)
     else:
         raise TypeError(f"{answer['name']} is a {kind.__name__}, which cannot be called")
+
+
+def is_of_torch_ops(kind: type, name: str) -> bool:
+    """Whether a class is this one of torch._ops, or derived from it, as TorchBindOpOverload is."""
+    return any(base.__name__ == name and base.__module__ == "torch._ops" for base in kind.__mro__)
 
 
 def describe_native(value: Any, answer: Answer) -> None:
@@ -190,9 +195,8 @@ def describe_class(value: Any, answer: Answer) -> None:
 def describe_torch_operator(value: Any, answer: Answer) -> None:
     """An operator of PyTorch itself is answered by its name; the kernels of any other are read from the registry."""
     answer["kind"] = "PyTorch operator"
-    overloads = (
-        [value] if type(value).__name__ == "OpOverload" else [getattr(value, o) for o in value.overloads()]
-    )
+    one = is_of_torch_ops(type(value), "OpOverload")
+    overloads = [value] if one else [getattr(value, name) for name in value.overloads()]
     for overload in overloads:
         answer["operator"] = answer["operator"] or overload._schema.name
         answer["binds"] = answer["binds"] or overload.namespace == "aten"

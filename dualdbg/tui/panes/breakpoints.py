@@ -45,7 +45,7 @@ def suffixes(one: Breakpoint) -> str:
         f"from hit {spec.hits}" if spec.hits else "",
         f"hits {spec.hit_condition}" if spec.hit_condition else "",
         f"thread {spec.thread}" if spec.thread else "",
-        f"outermost {spec.outermost}" if spec.outermost else "",
+        "outermost" if spec.outermost else "",
         f"log {spec.log}" if spec.log else "",
         "once" if spec.temporary else "",
         f"{one.hit_count} hit{'s' if one.hit_count != 1 else ''}" if one.hit_count else "",
