@@ -18,7 +18,7 @@ from ..facts import Collective, ProcessGroup
 
 _NEWEST = 64  # entries that are looked at; it has 2000
 _MOST_ENTRIES = 1 << 24
-_STRING = 32  # of libstdc++: a tuple of two has the second one first
+_STRING = 32  # bytes of one of libstdc++; in a tuple of two the latter lies in front
 _SECOND = 1e9
 _WITH_QUEUE = "gloo"
 
