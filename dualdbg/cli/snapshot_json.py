@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
@@ -125,7 +124,7 @@ def _member_to_json(member: Member) -> dict[str, Any]:
 
 def finding_to_json(finding: Finding) -> dict[str, Any]:
     """The JSON object of one finding: its kind, its text, the threads that it is about, and those of them that wait,
-    as they stood; what tells, after a second look, whether they have moved. ``time``: seconds since 1970."""
+    as they stood; what tells, after a second look, whether they have moved."""
     return {
         "event": "finding",
         "kind": finding.kind,
@@ -133,7 +132,6 @@ def finding_to_json(finding: Finding) -> dict[str, Any]:
         "threads": [{"pid": pid, "tid": tid} for pid, tid in finding.threads],
         "tasks": [{"pid": pid, "id": f"{address:#x}"} for pid, address in finding.tasks],
         "waiting": [asdict(each) for each in finding.waiting],
-        "time": round(time.time(), 3),
     }
 
 

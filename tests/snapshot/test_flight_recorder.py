@@ -14,8 +14,20 @@ NOW = 1000.0
 GROUP = ProcessGroup("0", 1, 4, "nccl")
 
 
-def row(sequence: int, operation: str = "all_reduce", retired: bool = False, number: int = 0) -> Recorded:
-    return Recorded("0", operation, number or sequence, sequence, NOW - 20 + sequence, retired, False)
+def row(
+    sequence: int,
+    operation: str = "all_reduce",
+    retired: bool = False,
+    number: int = 0,
+    backend: str = "nccl",
+) -> Recorded:
+    return Recorded(
+        "0", backend, operation, number or sequence, sequence, NOW - 20 + sequence, retired, False
+    )
+
+
+def of_gloo(sequence: int, operation: str = "all_reduce", number: int = 0) -> Recorded:
+    return row(sequence, operation, number=number, backend="gloo")
 
 
 def test_a_backend_whose_queue_is_not_known() -> None:
@@ -42,10 +54,14 @@ def test_gloos_own_queue_says_what_is_not_done() -> None:
     """The recorder numbers collectives alone; gloo counts a send too."""
     gloo = replace(GROUP, backend="gloo", sequence=9)
     work = Collective("all_reduce", "0", 9, "running")
-    group, works = with_recorded(gloo, [work], [row(5, number=9), row(4, number=8)], NOW)
+    group, works = with_recorded(gloo, [work], [of_gloo(5, number=9), of_gloo(4, number=8)], NOW)
     assert [(one.sequence, one.age) for one in works] == [(9, 15.0)]
     assert group.sequence == 9 and group.last is not None and group.last.sequence == 9
-    assert with_recorded(gloo, [work], [row(5, "broadcast", number=9)], NOW)[1] == [work]  # another one
+    assert with_recorded(gloo, [work], [of_gloo(5, "broadcast", number=9)], NOW)[1] == [work]  # another one
+    assert with_recorded(gloo, [work], [row(9)], NOW) == (
+        gloo,
+        [work],
+    )  # of the same group, on another device
 
 
 def test_for_how_long_others_wait() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -100,23 +101,28 @@ a, b = socket.socketpair()
 def answer():
     while True: b.sendall(b.recv(1)); time.sleep(0.01)
 threading.Thread(target=answer, daemon=True).start()
-while True: a.sendall(b"x"); a.recv(1)
+while True: a.sendall(b"x"); a.recv(1); went_on()
 """,
     "items": """
 items = queue.Queue()
 def work():
     while True: items.put(1); time.sleep(0.01)
 threading.Thread(target=work, daemon=True).start()
-while True: items.get()
+while True: items.get(); went_on()
 """,
 }
+BEGIN = """\
+import os, queue, select, socket, subprocess, sys, threading, time
+rounds = open(sys.argv[1], "ab", 0)
+def went_on(): rounds.write(b".")
+print("there", flush=True)
+"""
 
 
 @contextmanager
-def started(code: str) -> Iterator[int]:
-    """A program that runs this, asleep in it."""
-    begin = "import os, queue, select, socket, subprocess, threading, time\nprint('there', flush=True)\n"
-    command = [sys.executable, "-c", begin + code]
+def started(code: str, rounds: Path) -> Iterator[int]:
+    """A program that runs this, and may write to the file how often it went on."""
+    command = [sys.executable, "-c", BEGIN + code, str(rounds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as one:
         try:
             assert one.stdout is not None and one.stdout.readline() == "there\n"
@@ -137,10 +143,10 @@ def main_thread(pid: int) -> tuple[Standing, float]:
     return standing(report, report.threads[0]), time.monotonic()
 
 
-def compared(pid: int) -> bool | None:
-    """Whether its main thread stands still over some time; None where it was at two places."""
+def compared(pid: int, between: Callable[[], object]) -> bool | None:
+    """Whether its main thread stands still while something is done; None where it was at two places."""
     before, began = main_thread(pid)
-    time.sleep(0.3)
+    between()
     now, ended = main_thread(pid)
     if (before.stack, before.call) != (now.stack, now.call):
         return None
@@ -148,23 +154,30 @@ def compared(pid: int) -> bool | None:
 
 
 @pytest.mark.parametrize("kind", PROGRAMS)
-def test_a_real_thread_that_waits(kind: str) -> None:
-    with started(PROGRAMS[kind]) as pid:
+def test_a_real_thread_that_waits(kind: str, tmp_path: Path) -> None:
+    with started(PROGRAMS[kind], tmp_path / "rounds") as pid:
         # It may not have reached its call at the first look.
-        assert wait_until(lambda: compared(pid), what="two looks at the same place")
-
-
-def moves(pid: int) -> str | None:
-    """Whether it has moved between two looks at the same place, in a word."""
-    found = compared(pid)
-    return None if found is None else "still" if found else "moved"
+        wait_until(lambda: compared(pid, lambda: time.sleep(0.3)), what="two looks at the same place")
 
 
 @pytest.mark.parametrize("kind", MOVING)
-def test_a_real_thread_that_is_at_the_same_place_again(kind: str) -> None:
-    with started(MOVING[kind]) as pid:
-        wait_until(lambda: moves(pid) == "moved", what="it is beyond its start")
-        looks = [wait_until(lambda: moves(pid), what="two looks at the same place") for _ in range(4)]
+def test_a_real_thread_that_is_at_the_same_place_again(kind: str, tmp_path: Path) -> None:
+    rounds = tmp_path / "rounds"
+
+    def size() -> int:
+        return rounds.stat().st_size if rounds.exists() else 0
+
+    def three_rounds() -> None:
+        begun = size()
+        wait_until(lambda: size() > begun + 3, what="it goes on")
+
+    def moves() -> str | None:
+        found = compared(pid, three_rounds)
+        return None if found is None else "still" if found else "moved"
+
+    with started(MOVING[kind], rounds) as pid:
+        three_rounds()
+        looks = [wait_until(moves, what="two looks at the same place") for _ in range(4)]
         assert looks == ["moved"] * 4
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -150,8 +151,12 @@ def test_a_rank_that_does_not_start() -> None:
 )
 def test_healthy_jobs(kind: str) -> None:
     with hung("torch_job.py", kind) as (process, _):
-        for _look in range(5):
+        for _look in range(3):
             processes, findings = seen("--tree", str(process.pid))
             told: list[dict[str, Any]] = [each for each in findings if each["kind"] == "collective"]
             assert not told
             assert sum(len(one["groups"]) for one in processes.values() if "groups" in one) == 4
+        done = dualdbg("job", "--via", "local", str(process.pid), "--json")
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert [row["count"] for row in rows if row["event"] == "job"] == [4]
+        assert [row["text"] for row in rows if row["event"] in ("verdict", "finding")] == []

@@ -342,8 +342,10 @@ def _write_json(
     objects = [*map(snapshot_json.movement_to_json, rows), *map(snapshot_json.process_to_json, reports)]
     objects += map(snapshot_json.failure_to_json, failures)
     if findings is not None:
-        objects += snapshot_json.ranks_to_json(reports, earlier, time.time())
-        objects += map(snapshot_json.finding_to_json, findings)
+        now = time.time()
+        objects += snapshot_json.ranks_to_json(reports, earlier, now)
+        # When it was seen, for a second look that is another command's.
+        objects += [{**snapshot_json.finding_to_json(each), "time": round(now, 3)} for each in findings]
     if options.packed:
         from ... import __version__
         from ...job.merged import merged

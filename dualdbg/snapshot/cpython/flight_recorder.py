@@ -18,19 +18,21 @@ from ..facts import Collective, ProcessGroup
 
 _NEWEST = 64  # entries that are looked at; it has 2000
 _MOST_ENTRIES = 1 << 24
-_STRING = 32  # of libstdc++: a tuple of two has the second one first
+_STRING = 32  # bytes of one of libstdc++; in a tuple of two the latter lies in front
 _SECOND = 1e9
 _WITH_QUEUE = "gloo"
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One operation. ``number`` counts all of a group, ``sequence`` its collectives. ``began``: seconds since 1970.
+    """One operation of a backend. ``number`` counts all of a group, ``sequence`` its collectives. ``began``: seconds
+    since 1970.
 
     ``is_retired``: the backend has put it aside, done or timed out.
     """
 
     group: str
+    backend: str
     operation: str
     number: int
     sequence: int
@@ -75,7 +77,8 @@ def with_recorded(
     The queue of gloo says what is not done, and the recorder only since when. Of a backend whose queue is not known it
     is what the backend has not put aside. Several operations that began as one have one number: they are left out.
     """
-    rows = [row for row in rows if not row.is_between_two]
+    # A group may have a backend for each kind of device: of these it is one.
+    rows = [row for row in rows if row.backend == group.backend and not row.is_between_two]
     if not rows:
         return group, [*works]
     by_number = {(row.number, row.operation): row for row in rows}
@@ -112,9 +115,11 @@ def _entry(target: Any, address: int, record: Any) -> Recorded:
         return int(struct.unpack_from("<Q", data, record[name])[0])
 
     # "gloo:all_reduce", "nccl:send 0->1"
-    operation = target.cxx.text(address + record["profiling_name_"]).partition(":")[2].partition(" ")[0]
+    backend, _, operation = target.cxx.text(address + record["profiling_name_"]).partition(":")
+    operation = operation.partition(" ")[0]
     return Recorded(
         group=target.cxx.text(address + record["pg_name_"] + _STRING),
+        backend=backend,
         operation=RECORDED.get(operation, operation),
         number=word("op_id_"),
         sequence=word("collective_seq_id_"),
