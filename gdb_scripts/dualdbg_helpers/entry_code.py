@@ -320,8 +320,9 @@ def evidence(code: Code) -> Evidence:
             if name in left:
                 found[name] = found.get(name, False) or wide
     wide_ones = {name for name in found if found[name]}
-    # Code that was not optimised moves about what nobody has given it (the rest of a small object), and no more.
-    names = set(found) if stored is None else {*stored.sizes, *wide_ones}
+    # Code that was not optimised moves about what nobody has given it (the rest of a small object). It never uses an
+    # argument where that was passed.
+    names = set(found) if stored is None or wide_ones else set(stored.sizes)
     return Evidence(tuple(sorted(names)), tuple(sorted(wide_ones)))
 
 
