@@ -243,13 +243,13 @@ def _address(state: _State, operand: str) -> Held:
     """The address that an operand in memory means."""
     place = memory(operand)
     if place is None or place.base is None:
-        parts = [state.registers.get(place.index or "", _OTHER)] if place is not None else []
+        parts = [state.registers.get(place.scaled or "", _OTHER)] if place is not None else []
     else:
         base = state.registers.get(place.base, _OTHER)
-        if place.index is None:
+        if place.scaled is None:
             moved = base.kind in (OFFSET, STACK)
             return Held(base.kind, base.offset + place.offset) if moved else base
-        parts = [base, state.registers.get(place.index, _OTHER)]
+        parts = [base, state.registers.get(place.scaled, _OTHER)]
     if not any(part.may_be for part in parts):
         return _OTHER
     return _MIXED if all(part.kind in (OFFSET, OTHER) for part in parts) else _PERHAPS

@@ -29,7 +29,9 @@ def code(*texts: str) -> Any:
 
 FRAME = ("push   %rbp", "mov    %rsp,%rbp")
 READ = {
-    "a field, and a number": (["add    0x8(%rdi),%esi", "lea    (%rsi,%rdx,1),%eax", "ret"], "rdi rdx rsi", "rdi", False),
+    "a field, and a number": (
+        ["add    0x8(%rdi),%esi", "lea    (%rsi,%rdx,1),%eax", "ret"], "rdi rdx rsi", "rdi", False,
+    ),
     "what sets to zero reads nothing": (["xor    %esi,%esi", "or     $0xffffffffffffffff,%rdi", "ret"], "", "", False),
     "no more behind a write": (["mov    %eax,%esi", "mov    (%rsi),%eax", "ret"], "", "", False),
     "no more behind a call": (["call   0x900", "mov    (%rsi),%eax", "ret"], "", "", False),
@@ -47,7 +49,8 @@ READ = {
         "rdi rsi", "rdi", True,
     ),
     "rubbish in a register that nobody filled": (
-        [*FRAME, "mov    %edi,-0x14(%rbp)", "mov    %rdx,%rsi", "and    %rcx,%rsi", "pop    %rbp", "ret"], "rdi", "", False,
+        [*FRAME, "mov    %edi,-0x14(%rbp)", "mov    %rdx,%rsi", "and    %rcx,%rsi", "pop    %rbp", "ret"],
+        "rdi", "", False,
     ),
 }  # fmt: skip
 
@@ -73,7 +76,9 @@ NO_HIDDEN_RESULT = {
          "leave", "ret"],
         False,
     ),
-    "what a call has returned that had the address": (["sub    $0x8,%rsp", "call   0x900", "add    $0x8,%rsp", "ret"], False),
+    "what a call has returned that had the address": (
+        ["sub    $0x8,%rsp", "call   0x900", "add    $0x8,%rsp", "ret"], False,
+    ),
     "what a call has returned that had not": (
         ["push   %rbx", "mov    %esi,%edi", "call   0x900", "pop    %rbx", "ret"], True,
     ),
