@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from dualdbg.symbols.names.calling import calling_of
 from dualdbg.symbols.names.mangled_scopes import read
 from dualdbg.symbols.names.symbol import Symbol
-
-pytestmark = pytest.mark.pure
+from dualdbg.symbols.objfile import Objfile
+from tests.support import require
 
 
 def symbol(name: str, *aliases: str) -> Symbol:
@@ -100,3 +104,27 @@ def test_scopes(name: str, scope: str, last: str) -> None:
 def test_what_is_not_read(name: str) -> None:
     found = read(name)
     assert found is None or found.scope in ("", "1A")
+
+
+@pytest.mark.parametrize(
+    ("comment", "expected"), [("GCC: (Debian) 12.2", True), ("clang version 17", False), (None, False)]
+)
+def test_whose_local_functions_have_the_parameters_of_their_names(
+    tmp_path: Path, comment: str | None, expected: bool
+) -> None:
+    """The note of the compiler in the library tells."""
+    (tmp_path / "empty.c").write_text(
+        "static int only_here(int n) { return n; } int (*seen)(int) = only_here;\n"
+    )
+    compiler, objcopy = (
+        require(shutil.which("gcc"), "a C compiler"),
+        require(shutil.which("objcopy"), "objcopy"),
+    )
+    (tmp_path / "note").write_text(comment or "")
+    library = tmp_path / "libempty.so"
+    subprocess.run([compiler, "-shared", "-fPIC", tmp_path / "empty.c", "-o", library], check=True)
+    change = ["--remove-section=.comment"]
+    if comment is not None:
+        change = ["--update-section", f".comment={tmp_path / 'note'}"]
+    subprocess.run([objcopy, *change, library], check=True)
+    assert Objfile.open(library).keeps_parameters is expected
