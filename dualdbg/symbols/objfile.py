@@ -96,6 +96,14 @@ class Objfile:
         return f"{self.build_id or 'nobuildid'}-{digest.hexdigest()}"
 
     @cached_property
+    def keeps_parameters(self) -> bool:
+        """Whether its compilers have left the parameters of functions as their names tell, where only one file sees
+        them. GCC gives what it makes anew another name, Clang does not.
+        """
+        comments = [bytes(self.elf.view(one)) for one in self.elf.sections if one.name == ".comment"]
+        return any(b"GCC" in text for text in comments) and not any(b"clang" in text for text in comments)
+
+    @cached_property
     def debug_file(self) -> Path | None:
         """The split debug file of this library, where one is installed."""
         return find_debug_file(self.elf)

@@ -94,7 +94,7 @@ def _targets(frame: gdb.Frame, call: att.Instruction, text: str) -> "set[int]":
     if resolved is not None:
         return {int.from_bytes(read(int(resolved.group(1), 16), 8), "little")}
     place = att.memory(operand[1:])
-    if place is None or place.index is not None or place.segment or place.base in (None, "rip"):
+    if place is None or place.scaled is not None or place.segment or place.base in (None, "rip"):
         return set()
     base = int(frame.read_register(str(place.base))) & WORD
     moved = 8 if place.base == "rsp" else 0  # the call has pushed the return address

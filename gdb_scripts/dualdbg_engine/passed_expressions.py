@@ -71,6 +71,19 @@ class _Tensor:
         return list(found) if isinstance(found, tuple) else found
 
 
+class _Pointer(int):
+    """An address that was passed. The null pointer is what 0, ``nullptr`` and ``null`` are."""
+
+    def __eq__(self, other: object) -> bool:
+        return int(self) == (0 if other is None else other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(int(self))
+
+
 def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple[Any, str]]":
     """The value of an expression about arguments, and its text; None where it is none.
 
@@ -156,6 +169,8 @@ class _Reader:
 
 def _structured(kind: str, text: str, data: bytes) -> Any:
     """The value that a text of :mod:`dualdbg_helpers.passed` means."""
+    if kind.endswith(("*", "*)")) and re.match(r"0x[0-9a-f]+$|null$", text):
+        return _Pointer(0 if text == "null" else int(text, 16))
     if text == "nullopt" or text == "null":
         return None
     plain = re.sub(r"^std::optional<(.*)>$", r"\1", re.sub(r"(?: const)?&$", "", kind)).strip()
@@ -188,6 +203,8 @@ def _number(text: str) -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, _Tensor):
         return value.text
+    if isinstance(value, _Pointer):
+        return "0x%x" % value if value else "null"
     if isinstance(value, list):
         return "[%s]" % ", ".join(map(_text, value))
     if isinstance(value, bool):

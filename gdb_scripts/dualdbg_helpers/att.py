@@ -45,7 +45,7 @@ class Memory(NamedTuple):
 
     offset: int
     base: Optional[str]
-    index: Optional[str]
+    scaled: Optional[str]
     segment: bool
 
 

@@ -112,7 +112,7 @@ def _read(one: Instruction) -> "Dict[str, bool]":
     for at, operand in enumerate(operands):
         place = memory(operand)
         if place is not None:
-            for name in (place.base, place.index):
+            for name in (place.base, place.scaled):
                 part = register("%" + name) if name else None
                 if part is not None and part[1] == 8:
                     found[part[0]] = found.get(part[0], False) or not one.name.startswith("lea")
@@ -219,7 +219,7 @@ def _stored(rows: "Sequence[Instruction]") -> "Optional[_Stored]":
             holds.pop((register(target) or ("", 0))[0], None)  # what an object is put together in
             at += 1
             continue
-        if what is None or (place is not None and (place.base != "rbp" or place.index or place.segment)):
+        if what is None or (place is not None and (place.base != "rbp" or place.scaled or place.segment)):
             break
         if place is not None:
             if what[0] != _CALLER:
@@ -298,7 +298,7 @@ def _width(one: Instruction) -> str:
 
 
 def _is_slot(place: Memory) -> bool:
-    return place.base == "rbp" and place.index is None and not place.segment
+    return place.base == "rbp" and place.scaled is None and not place.segment
 
 
 def _is_beginning(names: "Set[str]", order: "Sequence[str]") -> bool:
@@ -320,8 +320,9 @@ def evidence(code: Code) -> Evidence:
             if name in left:
                 found[name] = found.get(name, False) or wide
     wide_ones = {name for name in found if found[name]}
-    # Code that was not optimised moves about what nobody has given it (the rest of a small object), and no more.
-    names = set(found) if stored is None else {*stored.sizes, *wide_ones}
+    # Code that was not optimised moves about what nobody has given it (the rest of a small object). It never uses an
+    # argument where that was passed.
+    names = set(found) if stored is None or wide_ones else set(stored.sizes)
     return Evidence(tuple(sorted(names)), tuple(sorted(wide_ones)))
 
 

@@ -8,7 +8,7 @@ are followed with what registers and the stack hold of the address. What cannot 
 from __future__ import annotations
 
 import re
-from typing import Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
 from .att import GENERAL, Instruction, memory, register
@@ -104,7 +104,7 @@ def is_no_hidden_result(code: Code, pads: "FrozenSet[int]" = frozenset(), unopti
             behind = code.after.get(at)
             if one.calls:
                 _call(state)
-                if behind is None or (behind in targets and not unoptimised):
+                if behind is None or (_is_other_code(code, behind, targets) and not unoptimised):
                     break  # perhaps it never returns, and something else comes behind it
                 at = behind
                 continue
@@ -121,6 +121,11 @@ def is_no_hidden_result(code: Code, pads: "FrozenSet[int]" = frozenset(), unopti
             _perform(state, one)
             at = behind
     return False
+
+
+def _is_other_code(code: Code, behind: int, targets: "Set[int]") -> bool:
+    """Whether what is behind a call may be reached without it: a jump leads there, or it is filled up first."""
+    return behind in targets or code.rows[behind].name.startswith(("nop", "xchg"))
 
 
 def _differs(state: _State) -> bool:
@@ -238,13 +243,13 @@ def _address(state: _State, operand: str) -> Held:
     """The address that an operand in memory means."""
     place = memory(operand)
     if place is None or place.base is None:
-        parts = [state.registers.get(place.index or "", _OTHER)] if place is not None else []
+        parts = [state.registers.get(place.scaled or "", _OTHER)] if place is not None else []
     else:
         base = state.registers.get(place.base, _OTHER)
-        if place.index is None:
+        if place.scaled is None:
             moved = base.kind in (OFFSET, STACK)
             return Held(base.kind, base.offset + place.offset) if moved else base
-        parts = [base, state.registers.get(place.index, _OTHER)]
+        parts = [base, state.registers.get(place.scaled, _OTHER)]
     if not any(part.may_be for part in parts):
         return _OTHER
     return _MIXED if all(part.kind in (OFFSET, OTHER) for part in parts) else _PERHAPS

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import Exited, NativeFrame, Stopped, Value
+from dualdbg.model import Exited, Language, NativeFrame, Stopped, Value
 from tests.session.cxx_corpus import Function, Symbolic, library
 from tests.session.driver import Driver, run_session
 from tests.support import require
 
 SEED = 20261126
+SHOWN = {"-O0": 0.8, "-O2": 0.65}  # of the arguments whose types are known; a tenth of them is not used
 NOT_KNOWN = "<not known"
 
 
@@ -118,5 +119,84 @@ def test_arguments_of_functions_that_nobody_describes(tmp_path: Path, count: int
     for form, group in sorted(counts):
         if not group.endswith("in all"):
             print(f"{flags}: {form}, {group}: {counts[form, group]} of {counts[form, group + ' in all']}")
+    groups = ("scalar", "pointer", "reference", "class", "this")
+    shown = sum(number for (_, group), number in counts.items() if group in groups)
+    total = (
+        sum(number for (_, group), number in counts.items() if group.removesuffix(" in all") in groups)
+        - shown
+    )
+    print(f"{flags}: {shown} of {total}")
     assert wrong == []
     assert seen >= count
+    assert shown >= SHOWN[flags] * total
+
+
+SMALL = """\
+#include <string>
+struct Account { long sum = 7; void pay(int cents, const std::string& what); static int fee(int cents, double rate); };
+extern "C" { volatile long sink = 0; }
+__attribute__((noinline)) void Account::pay(int cents, const std::string& what) { sum += cents; sink = what.size(); }
+__attribute__((noinline)) int Account::fee(int cents, double rate) { sink = cents; return (int)(cents * rate); }
+extern "C" Account account;
+Account account;
+extern "C" void small_run() {
+  for (int i = 0; i < 4; i++) { account.pay(i, "bread"); Account::fee(i, 0.5); }
+}
+"""
+
+
+def small(folder: Path) -> Path:
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (folder / "small.cpp").write_text(SMALL)
+    command = [compiler, "-std=c++17", "-O2", "-shared", "-fPIC", "small.cpp", "-o", "libsmall.so"]
+    subprocess.run(command, cwd=folder, check=True)
+    script = folder / "small.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libsmall.so')!r}).small_run()\n")
+    return script
+
+
+def test_arguments_are_shown_by_name_and_type(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        inspector = driver.session.inspector
+        values = await inspector.variables(driver.session.pid, stop.frame)
+        shown = [(one.name, one.type, one.value) for one in values]
+        assert [shown[0][:2], *shown[1:]] == [
+            ("this", "Account*"),
+            ("arg1", "int", "2"),
+            ("arg2", "std::string const&", '"bread"'),
+        ]
+        again = await inspector.evaluate("arg2", driver.session.pid, stop.frame, Language.NATIVE)
+        assert again.value == '"bread"'
+        module = driver.session.breakpoints.image.module_at(stop.frame.pc)
+        assert module is not None and module.library is not None
+        (account,) = module.library.find_data("account")
+        assert shown[0][2] == hex(account.address + module.bias)
+        await driver.finish_run()
+
+    run_session(work, small(tmp_path), "Account::pay if arg1 == 2 and this != nullptr and not this == 0")
+
+
+def test_log_texts_and_conditions_about_arguments(tmp_path: Path) -> None:
+    async def work(driver: Driver) -> str:
+        await driver.exit()
+        return driver.console
+
+    said = run_session(work, small(tmp_path), 'Account::pay if arg1 > 1 log "paid {arg1} for {arg2}"')
+    assert [line for line in said.splitlines() if "paid" in line] == ["paid 2 for bread", "paid 3 for bread"]
+
+
+def test_what_is_not_proven_is_said_and_the_registers_are_shown(tmp_path: Path) -> None:
+    """Nothing tells that the function is static, or whether it has an argument more than it uses."""
+
+    async def work(driver: Driver) -> list[tuple[str, str]]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return [(one.name, one.value) for one in values]
+
+    rows = run_session(work, small(tmp_path), "Account::fee")
+    assert rows[:3] == [("this", "<not known>"), ("arg1", "<not known>"), ("arg2", "0.5")]
+    assert [name for name, _ in rows[3:]] == ["$rdi", "$rsi", "$rdx", "$rcx", "$r8", "$r9"]

@@ -45,7 +45,9 @@ def signature_at(
     symbol = module.library.symbol_at(address - module.bias) if module and module.library else None
     if module is None or module.library is None or symbol is None:
         return None
-    signature = signature_of(symbol, operators) or calling_of(symbol, module.library.has_in_names)
+    signature = signature_of(symbol, operators)
+    if signature is None and (symbol.binding != "local" or module.library.keeps_parameters):
+        signature = calling_of(symbol, module.library.has_in_names)
     return (symbol.address + module.bias, signature) if signature is not None else None
 
 

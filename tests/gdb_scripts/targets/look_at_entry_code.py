@@ -7,9 +7,10 @@ import sys
 import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
+from pathlib import Path
+
 from dualdbg_engine import passed
 from dualdbg_helpers import placing
-from pathlib import Path
 
 rows = json.loads(Path(os.environ["DUALDBG_TEST_FUNCTIONS"]).read_text())
 found = []

@@ -1,0 +1,156 @@
+"""What machine code tells of the call of a function: registers that are given, hidden results, what callers fill."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+
+from tests.gdb_scripts.gdb_run import ENTRY
+
+pytestmark = pytest.mark.pure
+
+
+def module(name: str) -> Any:
+    """A module of the helpers that needs no gdb."""
+    sys.path.insert(0, str(ENTRY.parent))
+    try:
+        return importlib.import_module(f"dualdbg_helpers.{name}")
+    finally:
+        sys.path.remove(str(ENTRY.parent))
+
+
+def code(*texts: str) -> Any:
+    """Instructions of four bytes, from 0x100 on."""
+    return module("entry_code").code_of([[(0x100 + 4 * at, text) for at, text in enumerate(texts)]])
+
+
+FRAME = ("push   %rbp", "mov    %rsp,%rbp")
+READ = {
+    "a field, and a number": (
+        ["add    0x8(%rdi),%esi", "lea    (%rsi,%rdx,1),%eax", "ret"], "rdi rdx rsi", "rdi", False,
+    ),
+    "what sets to zero reads nothing": (["xor    %esi,%esi", "or     $0xffffffffffffffff,%rdi", "ret"], "", "", False),
+    "no more behind a write": (["mov    %eax,%esi", "mov    (%rsi),%eax", "ret"], "", "", False),
+    "no more behind a call": (["call   0x900", "mov    (%rsi),%eax", "ret"], "", "", False),
+    "only on every way": (
+        ["test   %edi,%edi", "je     0x10c", "mov    %eax,%esi", "mov    (%rsi),%eax", "ret"], "rdi", "", False,
+    ),
+    "padding": (["nopw   0x0(%rdi,%rsi,1)", "push   %rcx", "ret"], "", "", False),
+    "what was not optimised": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "pop    %rbp", "ret"],
+        "rdi rsi", "rdi", True,
+    ),
+    "a number from the stack between the stores": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,%eax", "mov    0x10(%rbp),%edx", "mov    %al,-0xc(%rbp)",
+         "mov    %dx,-0x10(%rbp)", "mov    -0x8(%rbp),%rax", "ret"],
+        "rdi rsi", "rdi", True,
+    ),
+    "rubbish in a register that nobody filled": (
+        [*FRAME, "mov    %edi,-0x14(%rbp)", "mov    %rdx,%rsi", "and    %rcx,%rsi", "pop    %rbp", "ret"],
+        "rdi", "", False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", READ)
+def test_registers_that_are_given(what: str) -> None:
+    texts, read, wide, exact = READ[what]
+    found = module("entry_code").evidence(code(*texts))
+    assert (" ".join(found.read), " ".join(found.wide), found.exact) == (read, wide, exact)
+
+
+NO_HIDDEN_RESULT = {
+    "a number": (["mov    %esi,%eax", "ret"], True),
+    "a field": (["mov    0x8(%rdi),%rax", "ret"], True),
+    "nothing": (["mov    %esi,0x8(%rdi)", "ret"], True),
+    "a sum": (["lea    (%rdi,%rsi,1),%rax", "ret"], True),
+    "the address": (["mov    %rdi,%rax", "ret"], False),
+    "the address, by a register that calls preserve": (
+        ["push   %rbx", "mov    %rdi,%rbx", "call   0x900", "mov    %rbx,%rax", "pop    %rbx", "ret"], False,
+    ),
+    "the address, by the stack": (
+        [*FRAME, "mov    %rdi,-0x38(%rbp)", "movss  %xmm0,-0x3c(%rbp)", "call   0x900", "mov    -0x38(%rbp),%rax",
+         "leave", "ret"],
+        False,
+    ),
+    "what a call has returned that had the address": (
+        ["sub    $0x8,%rsp", "call   0x900", "add    $0x8,%rsp", "ret"], False,
+    ),
+    "what a call has returned that had not": (
+        ["push   %rbx", "mov    %esi,%edi", "call   0x900", "pop    %rbx", "ret"], True,
+    ),
+    "to where another function returns": (["jmp    0x900"], False),
+    "something else behind a call that never returns": (
+        ["test   %edi,%edi", "jne    0x110", "call   0x900", "nop", "xor    %eax,%eax", "ret"], True,
+    ),
+    "nothing but what is behind such a call": (
+        ["push   %rbx", "mov    %rdi,%rbx", "je     0x118", "mov    %rax,%rbx", "call   0x900", "nopl   0x0(%rax)",
+         "mov    %rbx,%rax", "pop    %rbx", "ret"],
+        False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NO_HIDDEN_RESULT)
+def test_what_returns_something_else_has_no_hidden_result(what: str) -> None:
+    texts, expected = NO_HIDDEN_RESULT[what]
+    assert module("result_code").is_no_hidden_result(code(*texts)) is expected
+
+
+FILLED = {
+    "two arguments": (["mov    %rax,%rdi", "mov    $0x5,%esi"], "rdi rsi"),
+    "one that is read again": (["mov    %rax,%rcx", "mov    %rcx,%rdi"], "rdi"),
+    "what a division leaves": (["cqto", "idiv   %rcx", "mov    %rax,%rdi"], "rdi"),
+    "nothing before a call": (["mov    $0x5,%esi", "call   0x900", "xor    %edi,%edi"], "rdi"),
+}
+
+
+@pytest.mark.parametrize("what", FILLED)
+def test_registers_that_a_caller_fills(what: str) -> None:
+    texts, expected = FILLED[what]
+    att = module("att")
+    rows = [att.parsed(0x100 + 4 * at, text) for at, text in enumerate(texts)]
+    assert " ".join(module("call_site").filled(rows)) == expected
+
+
+def test_what_a_caller_keeps_over_a_call_is_no_argument() -> None:
+    rows = code("mov    %rax,%rdi", "mov    $0x5,%ecx", "call   0x900", "add    %ecx,%eax", "ret")
+    assert module("call_site").used_behind(rows, 0x10C, ("rdi", "rcx")) == {"rcx"}
+
+
+def places(parameters: list[str], hidden: bool | None, member: bool | None, **known: Any) -> list[str | None]:
+    """Where the parameters are: registers, or the offset on the stack."""
+    placing = module("placing")
+    what = placing.Passing([(kind, kind) for kind in parameters], hidden, member, **known)
+    rows = placing.places(what, placing.readings(what))
+    return [
+        None if row is None else " ".join(map(str, row)) if hasattr(row, "offset") else words(row)
+        for row in rows
+    ]
+
+
+def words(row: Any) -> str:
+    return " ".join(word if isinstance(word, str) else f"xmm{word}" for word in row.words)
+
+
+def test_an_argument_is_where_all_readings_agree() -> None:
+    evidence = module("entry_code").Evidence
+    assert places(["int", "double"], False, False) == ["rdi", "xmm0"]
+    assert places(["int", "double"], False, True) == ["rsi", "xmm0"]
+    assert places(["int", "double"], None, None) == [None, "xmm0"]
+    assert places(["int"], False, None, evidence=evidence(("rsi",))) == ["rsi"]
+    assert places(["int"], False, None, evidence=evidence(("rdi",), ("rdi",))) == ["rsi"]
+    assert places(["int"], False, None, evidence=evidence(("rdi",), (), ("rdi",), True)) == ["rdi"]
+    assert places(["int"], False, None, filled=("rdi", "rsi")) == ["rsi"]
+    assert places(["Unknown", "int"], False, False) == [None, None]
+    assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
+    assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [
+        "rdi",
+        "rsi",
+        "rdx rcx",
+    ]
+    assert places(["int", "..."], None, False, result="void") == ["rdi", None]
+    assert places(["int"], None, False, result="std::vector<int, std::allocator<int> >") == ["rsi"]
