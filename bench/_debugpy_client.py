@@ -61,6 +61,8 @@ class Client:
             message: dict[str, Any] = json.loads(self.file.read(length))
             if message["type"] == kind and message.get("event", message.get("command")) == name:
                 return message
+            if message.get("event") == "terminated":
+                raise SystemExit(f"the program ended before the {kind} {name}")
 
 
 def start(*program: str, python: str = sys.executable) -> tuple[subprocess.Popen[bytes], int]:
@@ -69,9 +71,18 @@ def start(*program: str, python: str = sys.executable) -> tuple[subprocess.Popen
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     options = ["-Xfrozen_modules=off", "-m", "debugpy", "--listen", f"127.0.0.1:{port}", "--wait-for-client"]
-    # Another interpreter has debugpy from the folder of ours.
-    env = {**os.environ, "PYTHONPATH": str(Path(str(find_spec("debugpy").origin)).parents[1])}  # type: ignore[union-attr]
-    return subprocess.Popen([python, *options, *program], env=None if python == sys.executable else env), port
+    env = None if python == sys.executable else {**os.environ, "PYTHONPATH": str(_debugpy_alone())}
+    return subprocess.Popen([python, *options, *program], env=env), port
+
+
+def _debugpy_alone() -> Path:
+    """A folder with our debugpy for another interpreter, which has all other packages of its own."""
+    folder = Path(__file__).resolve().parent.parent / "build" / "bench"
+    folder.mkdir(parents=True, exist_ok=True)
+    link = folder / "debugpy"
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path(str(find_spec("debugpy").origin)).parent)  # type: ignore[union-attr]
+    return folder
 
 
 def main() -> None:
