@@ -45,8 +45,8 @@ def version_of(root):
     return None
 
 
-# c10::detail::torchCheckFail(char const*, char const*, unsigned int, std::string const&) of the older ABI. That a library
-# mentions the newer one says nothing: parts of libstdc++, which has both, are linked into it.
+# c10::detail::torchCheckFail(char const*, char const*, unsigned int, std::string const&) of the older ABI. That a
+# library mentions the newer one says nothing: parts of libstdc++, which has both, are linked into it.
 _OLDER_STRING = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs\0"
 
 
