@@ -1,6 +1,7 @@
 """Rows of the tables in docs/systems.md: what works on this system, with the interpreter that runs this file.
 
     python scripts/systems.py                        the row of this system
+    python scripts/systems.py --python PYTHON        ... with programs of another interpreter
     python scripts/systems.py --head                 the table's head
     python scripts/systems.py --tests [FOLDER...]    the row of its tests, then why some were skipped, and which failed
 
@@ -40,6 +41,11 @@ if "asleep" in sys.argv:
     time.sleep(3600)
 turn([1])
 """
+PYTHON = sys.argv[2] if sys.argv[1:2] == ["--python"] else sys.executable
+# What its row says of an interpreter: its version, and the system that it was built for.
+ABOUT = (
+    "import platform, sysconfig; print(platform.python_version(), sysconfig.get_config_var('HOST_GNU_TYPE'))"
+)
 NAMES = [("native", "getsid"), ("python", "called"), ("python", "turn"), ("python", "<module>")]
 
 
@@ -57,9 +63,7 @@ def dualdbg(*words: str) -> list[dict[str, Any]]:
 
 def run(program: Path, *steps: str) -> list[dict[str, Any]]:
     words = [word for step in steps for word in ("-x", step)]
-    return dualdbg(
-        "run", "--batch", "--json", "--python", sys.executable, "-b", "getsid", *words, str(program)
-    )
+    return dualdbg("run", "--batch", "--json", "--python", PYTHON, "-b", "getsid", *words, str(program))
 
 
 def names(events: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
@@ -69,7 +73,7 @@ def names(events: list[dict[str, Any]]) -> list[list[tuple[str, str]]]:
 
 
 def doctor(program: Path) -> bool:
-    findings = [event for event in dualdbg("doctor", "--json", "--python", sys.executable) if "area" in event]
+    findings = [event for event in dualdbg("doctor", "--json", "--python", PYTHON) if "area" in event]
     return bool(findings) and findings[-1]["area"] == "session" and findings[-1]["status"] == "ok"
 
 
@@ -90,7 +94,7 @@ def values(program: Path) -> bool:
 
 
 def attached(program: Path, how: str) -> list[dict[str, Any]]:
-    with subprocess.Popen([sys.executable, program, how], stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([PYTHON, program, how], stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None and process.stdout.readline() == b"ready\n"
             if how == "forever":
@@ -196,7 +200,10 @@ def main() -> None:
         program = Path(folder, "systems_program.py")
         program.write_text(PROGRAM)
         cells = ["yes" if check(program) else "**no**" for check in CHECKS.values()]
-    row = [system(), platform.python_version(), gdb_version(), platform.machine(), *cells]
+    about = subprocess.run([PYTHON, "-c", ABOUT], capture_output=True, text=True, check=True).stdout
+    version, built_for = about.split()
+    library = ", musl" if built_for.endswith("musl") else ""
+    row = [system() + library, version, gdb_version(), platform.machine(), *cells]
     print(f"| {' | '.join(row)} |")
 
 

@@ -326,6 +326,9 @@ class GdbProcess:
         self._log.received(line)
         try:
             record = mi.parse_line(line, self._wanted)
+            if isinstance(record, mi.Result) and record.token is None and self._console is not None:
+                # The answer to a command of MI inside the console's command, which gdb up to 17 prints as text.
+                record = mi.Stream("console", f"{line}\n")
             if record is not None:
                 self._handle(record)
         except ProtocolError as error:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from dualdbg_helpers.elf import ElfFile
 from dualdbg_helpers.layout import installation, types_object, wanted
+from dualdbg_shared.libraries import C10
 
 
 def rows(mapping: "dict[str, object]") -> str:
@@ -18,7 +20,7 @@ def rows(mapping: "dict[str, object]") -> str:
 
 
 def main(root: str) -> None:
-    found = installation.Installation(root, installation.version_of(root), True)
+    found = installation.of(root, ElfFile.open(Path(root, "lib", f"{C10}.so")))
     if found.version is None:
         sys.exit(f"{root} is no PyTorch installation: its version is not there.")
     maker = types_object.TypesObject(found)

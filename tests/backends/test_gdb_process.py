@@ -103,6 +103,23 @@ def test_an_answer_that_is_too_long_fails_its_request_at_once(tmp_path: Path) ->
     run(tmp_path, answers, work)
 
 
+def test_an_answer_inside_a_command_of_the_console_is_text_of_it(tmp_path: Path) -> None:
+    """gdb 18 answers a command of MI that `interpreter-exec` runs by a record without a number."""
+    answers = (
+        "for line in sys.stdin:\n"
+        "    number = line.split('-')[0].encode()\n"
+        "    out.write(b'^error,msg=\"no such\"\\n' + number + b'^done\\n')\n"
+        "    out.flush()\n"
+    )
+
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        text = await engine._process.console('interpreter-exec mi "-none"', deadline=DEADLINE)
+        assert text == '^error,msg="no such"\n'
+        assert not [event for event in events if isinstance(event, NativeRefused)]
+
+    run(tmp_path, answers, work)
+
+
 def test_a_command_whose_text_has_no_end_is_given_up_and_nothing_is_kept(tmp_path: Path) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         with pytest.raises(EngineTimeout):

@@ -16,7 +16,6 @@ from dualdbg.cli import kept_code
 from dualdbg.cli.kept_code import FEW, KeptCode
 from dualdbg.symbols import cache
 
-
 ENOUGH = FEW + 4  # classes: from 3.13 on one text makes all the methods of a class
 
 

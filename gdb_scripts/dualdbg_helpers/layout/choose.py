@@ -137,9 +137,8 @@ def _sources(installation, info, wanted, compiling, make_target):
         return [info] if wanted in ("auto", "debug-info") else []
     known = table(installation.version)
     maker = types_object(installation)
-    now = (
-        compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and known is None)
-    )
+    fits = known is not None and selfcheck.problem_of(known, [], make_target) is None
+    now = compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and not fits)
     candidates = {
         "debug-info": info,
         "types-object": _Object(maker, now and compiling != settings.OFF),

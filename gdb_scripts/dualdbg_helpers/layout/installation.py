@@ -24,8 +24,12 @@ def find(mappings):
     library = mappings.library_named(f"{C10}.so", f"{TORCH_CPU}.so")
     if library is None:
         return None
-    root = str(Path(library.path).parent.parent)
-    return Installation(root, version_of(root), _cxx11_abi(library))
+    return of(str(Path(library.path).parent.parent), library.elf)
+
+
+def of(root, elf):
+    """The :class:`Installation` at ``root``; ``elf`` is its libc10 or libtorch_cpu, None where it cannot be read."""
+    return Installation(root, version_of(root), elf is None or _cxx11_abi(elf))
 
 
 def version_of(root):
@@ -41,6 +45,11 @@ def version_of(root):
     return None
 
 
-def _cxx11_abi(library):
-    """Whether the library's own symbols mention ``std::__cxx11``, as those of the newer ABI do."""
-    return library.elf is None or library.elf.mentions(b"NSt7__cxx11")
+# c10::detail::torchCheckFail(char const*, char const*, unsigned int, std::string const&) of the older ABI. That a
+# library mentions the newer one says nothing: parts of libstdc++, which has both, are linked into it.
+_OLDER_STRING = b"_ZN3c106detail14torchCheckFailEPKcS2_jRKSs\0"
+
+
+def _cxx11_abi(elf):
+    """Whether ``std::string`` is the newer one in a function of c10 that the library has or calls."""
+    return not elf.mentions(_OLDER_STRING)

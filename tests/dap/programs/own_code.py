@@ -213,7 +213,7 @@ polite = Polite()
 FAILURE, OTHER_FAILURE = (ValueError.__new__(Failure, "the text", plain) for _ in range(2))
 odd_names = {Name("inner"): 1, "other": plain}
 strange = Polite.__new__(Polite)
-vars(strange)[Name("inner")] = 3
+strange.__dict__ = {Name("inner"): 3}  # in the dict that 3.14 has made it would be compared with "inner"
 Name.is_quiet = False
 
 
