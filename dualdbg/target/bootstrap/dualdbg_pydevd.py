@@ -65,20 +65,14 @@ def quick(pydevd: Any, failed: int) -> type:
             return answer(request, {"allThreadsContinued": resumed})
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
-        awaits_program = False  # it is traced from its first frame on, or later
         conditions_may_fail = False
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
         stopped_in: Any  # by thread: the innermost frame that the user sees
-        tracing: Any = None  # dualdbg_tracing.py, where nothing is traced before something is wanted
 
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
             self.stopped_in = {}
-            if self.awaits_program:
-                tracing = pydevd.dualdbg_presentation.beside("dualdbg_tracing")
-                look = super().set_tracing_for_untraced_contexts
-                self.tracing = tracing.for_debugger(self, pydevd, look)
             if pydevd.PYDEVD_USE_SYS_MONITORING:
                 keep_for_callbacks(pydevd, self)
 
@@ -101,8 +95,6 @@ def quick(pydevd: Any, failed: int) -> type:
             if self.watches is None:
                 beside = pydevd.dualdbg_presentation.beside
                 self.watches = beside("dualdbg_watches").Watches(self, pydevd)
-                if self.tracing is not None:
-                    self.tracing.begin()
             return self.watches
 
         def stepping(self) -> Any:
@@ -111,23 +103,12 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.steps = pydevd.dualdbg_presentation.beside("dualdbg_steps")
             return self.steps
 
-        def enable_tracing(self, trace: Any = None, *given: Any, **named: Any) -> None:
-            if self.awaits_program and self.tracing is not None and is_alone(pydevd.threading):
-                return
-            if self.tracing is not None:
-                self.tracing.begin()
-            super().enable_tracing(trace, *given, **named)
+        def enable_tracing(self, *given: Any, **named: Any) -> None:
+            super().enable_tracing(*given, **named)
             if self.watches is not None:
                 self.watches.come_first(sys._getframe(1))
 
-        def set_tracing_for_untraced_contexts(self, *given: Any, **named: Any) -> None:
-            """Called where breakpoints have changed, too."""
-            if self.tracing is None or self.tracing.stirs():
-                super().set_tracing_for_untraced_contexts(*given, **named)
-
         def set_suspend(self, thread: Any, stop_reason: int, *given: Any, **named: Any) -> None:
-            if self.tracing is not None:
-                self.tracing.begin()
             if self.watches is None or not self.watches.repeats(stop_reason):
                 super().set_suspend(thread, stop_reason, *given, **named)
 
@@ -190,8 +171,6 @@ def quick(pydevd: Any, failed: int) -> type:
 
         def set_trace_for_frame_and_parents(self, thread_ident: Any, frame: Any, **named: Any) -> None:
             """Called where a step begins, too: see dualdbg_steps.py."""
-            if self.tracing is not None:
-                self.tracing.begin()
             super().set_trace_for_frame_and_parents(thread_ident, frame, **named)
             if thread_ident == pydevd.threading.get_ident():
                 self.stepping().watch(self, pydevd, frame)
@@ -256,14 +235,6 @@ def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
     changed = {name: while_used(getattr(real, name)) for name in names}
     module.monitor = Found({**vars(real), **changed, "use_tool_id": use_tool_id})
     module.GlobalDebuggerHolder = Found({"global_dbg": debugger})
-
-
-def is_alone(threading: Any) -> bool:
-    """Whether the program has the current thread alone: all others are pydevd's."""
-    return not any(
-        number != threading.get_ident() and not getattr(thread, "is_pydev_daemon_thread", False)
-        for number, thread in list(threading._active.items())
-    )
 
 
 class Found:
@@ -394,14 +365,11 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
             or code.co_name == "_run_module_as_main"
             or (host and not code.co_filename.startswith("<frozen "))
         ):
-            if debugger.tracing is not None and debugger.tracing.rest(frame):
-                return None
             debugger.enable_tracing(debugger.trace_dispatch)
             return debugger.trace_dispatch(frame, event, arg)
         return None
 
-    # The interpreter's own function: pydevd's would load a library for it.
-    (pydevd_tracing.TracingFunctionHolder._original_tracing or sys.settrace)(begin)
+    pydevd_tracing.SetTrace(begin)
     frame: Any = sys._getframe()
     while frame is not None:
         frame.f_trace = None

@@ -368,11 +368,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     pydevd.PyDB = debugger(pydevd)
     if sys.version_info < (3, 12):
         changes().trace_without_helper_threads()
-        pydevd.PyDB.awaits_program = True
-    try:
-        settrace(pydevd, settings)
-    finally:
-        pydevd.PyDB.awaits_program = False  # nor does a forked child's debugger, of the same class
+    settrace(pydevd, settings)
     if sys.version_info < (3, 12):
         changes().trace_from_the_programs_first_frame(pydevd, settings.get("host", False))
     else:
