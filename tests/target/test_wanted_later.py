@@ -41,7 +41,40 @@ for number in numbers():
     raising()
     threading.Thread(target=late, daemon=True).start()
 """
-# What sees whether the program is traced, on 3.11 and before, and with sys.monitoring.
+# Calls in threads that begin all the time, after the program has heard that the breakpoint is set: each is to meet it.
+STARTS = """\
+import sys, threading, time
+calls, hits, armed, over = [], [], False, False
+def helper():
+    pass
+def short():
+    for _ in range(3):
+        known = armed
+        helper()
+        if known:
+            calls.append(1)
+def starts():
+    while not over:
+        threads = [threading.Thread(target=short) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+if "audit" in sys.argv:
+    sys.addaudithook(lambda event, arguments: time.sleep(0))
+starters = [threading.Thread(target=starts) for _ in range(4)]
+for one in starters:
+    one.start()
+print("ready", flush=True)
+sys.stdin.readline()
+armed = True
+while len(calls) < 200:
+    sys.stdin.readline()
+over = True
+for one in starters:
+    one.join()
+print(len(hits) >= len(calls), flush=True)
+"""
 
 
 @pytest.fixture(params=[pytest.param("own"), *rows.versions()])
@@ -76,6 +109,23 @@ async def version_of(python: str) -> tuple[int, int]:
     process = await asyncio.create_subprocess_exec(python, "-c", text, stdout=asyncio.subprocess.PIPE)
     major, minor = (await process.communicate())[0].split()
     return int(major), int(minor)
+
+
+@pytest.mark.parametrize("audit", ["", "audit"])
+def test_every_call_after_the_answer_meets_a_breakpoint(python: str, script: Path, audit: str) -> None:
+    script.write_text(STARTS)
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        place = {"line": 4, "condition": "hits.append(1)"}
+        await client.request("setBreakpoints", source={"path": str(script)}, breakpoints=[place])
+        assert client.target.stdin is not None and client.target.stdout is not None
+        client.target.stdin.write(b"\n" * 10_000)
+        client.target.stdin.close()
+        assert await client.target.stdout.readline() == b"True\n"
+
+    debug(piped(python, script, *([audit] if audit else [])), scenario)
 
 
 @pytest.mark.parametrize(
@@ -241,3 +291,47 @@ def test_a_relative_name_is_that_of_the_folder_where_the_program_began(
         assert await top(client) == ("f", 6)
 
     debug(launch, scenario)
+
+
+def test_so_is_that_of_a_file_that_the_program_has_run_itself(
+    python: str, tmp_path: Path, script: Path
+) -> None:
+    library = tmp_path / "library.py"
+    library.write_text("def f():\n    return 1\n")
+    script.write_text(
+        "import os, sys\n"
+        "exec(compile(open('library.py').read(), 'library.py', 'exec'))\n"
+        "os.chdir('/')\nprint('ready', flush=True)\nsys.stdin.readline()\nf()\n"
+    )
+    launch = Launch(python, script=str(script), cwd=str(tmp_path), stdin="pipe", stdout="pipe", stderr="pipe")
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await set_lines(client, library, 2)
+        assert client.target.stdin is not None
+        client.target.stdin.write(b"\n")
+        assert await top(client) == ("f", 2)
+
+    debug(launch, scenario)
+
+
+def test_a_trace_function_that_is_put_back_is_that_of_the_debugger(python: str, script: Path) -> None:
+    """The program puts back what it had found before the breakpoint was set (test.support.no_tracing does so)."""
+    script.write_text(
+        "import sys\n"
+        "def helper(n):\n    return n\n"
+        "earlier = sys.gettrace()\nsys.settrace(None)\n"
+        "print('ready', flush=True)\nsys.stdin.readline()\n"
+        "sys.settrace(earlier)\nhelper(1)\n"
+    )
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await set_lines(client, script, 3)
+        assert client.target.stdin is not None
+        client.target.stdin.write(b"\n")
+        assert await top(client) == ("helper", 3)
+
+    debug(piped(python, script), scenario)
