@@ -99,7 +99,8 @@ async def the_machine(screen: Screen) -> None:
     screen.app.workspace.show_pane("memory")
     await screen.press("1", "m")
     await screen.until(lambda: screen.app.views.source.listing is not None, "the machine code")
-    await screen.go_on("n")
+    for _ in range(3):  # then each variable has a value
+        await screen.go_on("n")
     await screen.until(lambda: bool(screen.app.views.registers.rows), "the registers")
 
 
