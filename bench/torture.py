@@ -127,8 +127,12 @@ def running(corpus: Path, threads: int, with_torch: bool) -> Iterator[Program]:
 
 
 def functions_of(path: str) -> list[tuple[str, int]]:
-    """The functions of a library, with their link-time addresses."""
-    said = subprocess.run(["nm", "--defined-only", path], capture_output=True, text=True, check=True).stdout
+    """The functions of a library, with their link-time addresses; of a stripped one those that it exports."""
+    command = ["nm", "--defined-only", path]
+    said = "".join(
+        subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout
+        for more in ([], ["--dynamic"])
+    )
     rows = (line.split() for line in said.splitlines())
     found = {int(row[0], 16): row[2] for row in rows if len(row) == 3 and row[1] in "tTwW"}
     return [(name, address) for address, name in sorted(found.items())]
