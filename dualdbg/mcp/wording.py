@@ -78,6 +78,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         f"at a Python stop break({_SESSION}, add=['watch:py:EXPRESSION'])",
     ),
     (r"\btype watch\b", "the breakpoint watch:EXPRESSION"),
+    (
+        r"\btype (?P<name>(?:ivalue-stack|ivalue|tensor|jit-graph)\b[^:]*): ",
+        r"no tool shows it; dualdbg's prompt does, by \g<name>: ",
+    ),
     (r"\btype (?P<name>py:\S+)", r"the breakpoint \g<name>"),
     # what the tables of the prompt leave out
     (r"more places: --folded FILE has all", "more places: a larger callers has more"),
