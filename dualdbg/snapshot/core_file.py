@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
+from ..known.crash_signals import FAULTS
 from ..shared.images import Image, images, runs
 from ..shared.proc_files import Mapping
 from ..symbols.address_space import Module
@@ -31,6 +32,7 @@ from .linux.memory import PAGE, Memory
 from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
 from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
+from .report.telling_frame import with_fault_shown
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
 _NT_PRSTATUS, _NT_PRPSINFO, _NT_AUXV, _NT_FILE, _NT_SIGINFO = 1, 3, 6, 0x46494C45, 0x53494749
@@ -61,6 +63,7 @@ class Core:
     signal: int = 0
     vdso: int | None = None  # where it begins
     fault: int | None = None  # the address that a SIGSEGV or SIGBUS is about
+    is_fault: bool = False  # an instruction of the first thread could not be carried out
     threads: list[tuple[int, Registers]] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -198,6 +201,7 @@ def _read_notes(data: bytes, core: Core) -> None:
             core.arguments = arguments.decode("utf-8", "replace").strip()
         elif kind == _NT_SIGINFO and size >= _FAULT_AT + 8:
             number, _, code = struct.unpack_from("<iii", body, 0)
+            core.is_fault = number in FAULTS and code > 0
             if number in (signal.SIGSEGV, signal.SIGBUS) and 0 < code < _SI_KERNEL:
                 (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
@@ -242,6 +246,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         registers=dict(core.threads),
         interpreter=find_interpreter(modules),
         is_core=True,
+        faulted=core.threads[0][0] if core.is_fault else None,
         mapping=mapping,
     )
     name_calls(result)
@@ -277,7 +282,11 @@ def report_core(
     """The stacks of every thread in a core. Raises TargetError or SymbolError, which say why it cannot be read."""
     captured, notes = capture_core(path, wanted, program)
     report = Assembler(captured).report(lines)
-    return replace(report, notes=(*notes, *report.notes))
+    threads = tuple(
+        with_fault_shown(thread) if thread.thread.tid == captured.faulted else thread
+        for thread in report.threads
+    )
+    return replace(report, notes=(*notes, *report.notes), threads=threads)
 
 
 def _how_it_ended(core: Core) -> str:
