@@ -7,7 +7,7 @@ executable segment. A row is one of /proc/PID/maps or of a core's NT_FILE, which
 
 from __future__ import annotations
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Set, Tuple
 
 from .elf import PF_X, Segment
 from .proc_files import Mapping
@@ -46,7 +46,7 @@ def images(rows: Sequence[Mapping], loads: Sequence[Segment]) -> List[Image]:
                                for part in loads)  # fmt: skip
                 candidates.append((-complete, row.start, image, row))
     found: List[Image] = []
-    taken = set()
+    taken: Set[Mapping] = set()
     # A page of the file may be the last one of a segment and the first one of the next: the bias that explains most
     # segments is that of an image, and a row belongs to one image.
     for _, _, image, row in sorted(candidates, key=lambda one: one[:2]):
