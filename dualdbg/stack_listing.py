@@ -9,16 +9,16 @@ from typing import Any
 from .console.printer import Printer
 from .console.reports import StackReport, TasksReport, numbered
 from .console.style import Style
-from .model import Frame, Quality
+from .model import Quality
 from .snapshot.facts import Failure, ProcessReport, ThreadReport
 from .snapshot.report.diagnose import Finding
 from .snapshot.report.fold import Group, Member, fold, frame_key, ranges
 from .snapshot.report.movement import Movement
+from .snapshot.report.recursion import runs
 from .snapshot.report.wording import activity
 from .terminal_text import cleaned, visible
 
 _SHOWN_MEMBERS = 8
-_MOST_REPEATS = 3  # equal frames in a row that are all shown
 _OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {Finding: frozenset({"text"})}
 _LONGEST_VALUE = 200  # characters of a line with a value, where no terminal sets the limit
 
@@ -118,34 +118,19 @@ class StackListing:
             stack = replace(stack, quality=Quality.FULL)
         positions = {id(frame): position for position, frame in enumerate(stack.frames)}
         rows = numbered(stack, self._all_frames)
-        if not report.locals and not _repeats(rows):
+        repeated = list(runs([frame_key(frame) for _, frame in rows]))
+        if not report.locals and all(run.times == 1 for run in repeated):
             return self._printer.render(StackReport(stack, rows, full=self._all_frames))
         stack = replace(stack, frames=())  # of one row each only that is made safe and shown
         quiet = replace(stack, quality=Quality.FULL)
-        text, at = "", 0
-        while at < len(rows):
-            text += self._printer.render(StackReport(quiet, (rows[at],), full=self._all_frames))
-            for name, value in report.locals.get(positions[id(rows[at][1])], ()):
-                text += _cut(f"          {name} = {value}", self._style.width) + "\n"
-            again = _same_from(rows, at)
-            if again > _MOST_REPEATS:
-                text += f"  ... the same frame {again - 1} more times\n"
-                at += again - 1
-            at += 1
+        text = ""
+        for run in repeated:
+            for row in rows[run.start : run.start + run.period]:
+                text += self._printer.render(StackReport(quiet, (row,), full=self._all_frames))
+                for name, value in report.locals.get(positions[id(row[1])], ()):
+                    text += _cut(f"          {name} = {value}", self._style.width) + "\n"
+            text += f"  {run.left_out}\n" if run.left_out else ""
         return text + self._printer.render(StackReport(stack, ()))
-
-
-def _same_from(rows: Sequence[tuple[int | None, Frame]], at: int) -> int:
-    """How many frames from ``at`` on are the same place: a recursion."""
-    key = frame_key(rows[at][1])
-    end = at + 1
-    while end < len(rows) and frame_key(rows[end][1]) == key:
-        end += 1
-    return end - at
-
-
-def _repeats(rows: Sequence[tuple[int | None, Frame]]) -> bool:
-    return any(_same_from(rows, at) > _MOST_REPEATS for at in range(len(rows)))
 
 
 def _cut(text: str, width: int | None) -> str:

@@ -71,6 +71,10 @@ def _with_values(incident: Incident, core: Path) -> Incident:
     except (subprocess.CalledProcessError, ValueError) as error:
         said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip().splitlines()
         return _failed(incident, f"variables of native frames were not read: {said[-1] if said else error}")
+    if wanted and not rows:
+        return _failed(
+            incident, "variables of native frames were not read: gdb finds none of them in the core"
+        )
     complete = replace(thread, locals={**thread.locals, **rows})
     processes = tuple(
         replace(report, threads=tuple(complete if one is thread else one for one in report.threads))

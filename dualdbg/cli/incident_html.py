@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..console.reports import numbered
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..snapshot.facts import ProcessReport, ThreadReport
+from ..snapshot.report.fold import frame_key
+from ..snapshot.report.recursion import runs
 from ..snapshot.report.wording import activity
 from ..watch.incident import Incident
 from .html_page import one, page, several, table
@@ -51,11 +53,15 @@ def _thread(report: ThreadReport, is_open: bool, has_crashed: bool) -> str:
     heading = f"thread {report.thread.tid} {name}" + (f": {states}" if states else "")
     positions = {id(frame): at for at, frame in enumerate(report.stack.frames)}
     rows = []
-    for number, frame in numbered(report.stack, False):
-        rows.append(_frame(number, frame))
-        variables = report.locals.get(positions[id(frame)], ())
-        if variables:
-            rows.append(f'<tr><td></td><td colspan="2">{table(list(variables), "variables")}</td></tr>')
+    frames = numbered(report.stack, False)
+    for run in runs([frame_key(frame) for _, frame in frames]):
+        for number, frame in frames[run.start : run.start + run.period]:
+            rows.append(_frame(number, frame))
+            variables = report.locals.get(positions[id(frame)], ())
+            if variables:
+                rows.append(f'<tr><td></td><td colspan="2">{table(list(variables), "variables")}</td></tr>')
+        if run.left_out:
+            rows.append(f'<tr><td></td><td colspan="2">{one(run.left_out)}</td></tr>')
     note = f"<p>{one(report.stack.note)}</p>" if report.stack.note else ""
     attributes = (' class="crashed"' if has_crashed else "") + (" open" if is_open else "")
     return (

@@ -15,13 +15,12 @@ from ..known.python_files import is_of_a_library
 from ..model import Frame, Language, NativeFrame, PythonFrame, Reason, Role, Stop, Value
 from ..session.session import Session
 from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.full_stack import Area, area_at, full_stack
 from ..snapshot.report.telling_frame import place
 from ..stacks.roles import first_of_user
 
 KIND = "crash"
 _PAGE = 4096  # bytes behind a null pointer that a member or an early element may lie at
-_NEAR = 1 << 16  # bytes between the stack pointer and a fault that the stack has grown to
-_DEEP = 200  # frames of one function that recursion is called by name from
 _MOST_FRAMES = 5  # whose variables are read
 _MOST_MEMBERS = 30  # of a variable
 _ADDRESS = re.compile(r"at address (0x[0-9a-f]+)")
@@ -37,14 +36,6 @@ _ENDS = (
     (r"malloc_printerr", "the C library has found its heap damaged: what wrote there did so before"),
     (r"Py_FatalError|_Py_FatalErrorFunc|fatal_error_exit|fatal_error", "Python gave up: the reason is in output"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Area:
-    """Mapped memory around an address: who may do what with it, and of which file it is."""
-
-    access: str
-    file: str
 
 
 @dataclass(frozen=True)
@@ -93,7 +84,7 @@ async def crash_of(session: Session, maps: bool) -> Crash | None:
         fault,
         frames,
         variables,
-        _area(session.pid, fault) if known and fault is not None else None,
+        area_at(session.pid, fault) if known and fault is not None else None,
         known,
     )
 
@@ -126,19 +117,6 @@ def _has_variables(frame: Frame) -> bool:
     return isinstance(frame, PythonFrame) or (frame.role is Role.USER and frame.line is not None)
 
 
-def _area(pid: int, address: int) -> Area | None:
-    try:
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
-            for row in file:
-                words = row.split(None, 5)
-                start, _, end = words[0].partition("-")
-                if int(start, 16) <= address < int(end, 16):
-                    return Area(words[1], words[5].strip() if len(words) > 5 else "")
-    except OSError:
-        return None
-    return None
-
-
 def _where(frames: Sequence[Frame]) -> str:
     native = frames[first_of_user(frames)] if frames else None
     python = next(
@@ -168,9 +146,9 @@ def _of_access(crash: Crash) -> list[str]:
         return [
             "the kernel names no address: it was sent by a process, or the address is one that no process can have"
         ]
-    grown = _of_full_stack(crash)
-    if grown:
-        return grown
+    grown = full_stack(crash.frames, crash.fault, crash.mapped) if crash.maps_known else None
+    if grown is not None:
+        return [grown]
     if crash.fault < _PAGE:
         behind = f", {crash.fault} bytes behind it" if crash.fault else ""
         lines = [f"the address is that of a null pointer{behind}"]
@@ -191,20 +169,6 @@ def _mapping(crash: Crash) -> list[str]:
     words = [may[letter] for letter in access[:3] if letter in may]
     allowed = f"may only be {' and '.join(words)}" if words else "may be neither read nor written"
     return [f"the address is in {file}, which {allowed}"]
-
-
-def _of_full_stack(crash: Crash) -> list[str]:
-    """Where the address is near the stack pointer, and is no memory that the thread may use: the stack is full."""
-    sp = next((one.sp for one in crash.frames if isinstance(one, NativeFrame) and one.sp is not None), None)
-    usable = crash.mapped is not None and crash.mapped.access.startswith("rw")
-    if sp is None or crash.fault is None or usable or not crash.maps_known or abs(crash.fault - sp) > _NEAR:
-        return []
-    names = [frame.function for frame in crash.frames if frame.function]
-    most = max(set(names), key=names.count, default=None)
-    recursion = ""
-    if most is not None and names.count(most) >= _DEEP:
-        recursion = f": {most} has called itself, {names.count(most):,} of {len(crash.frames):,} frames that were read"
-    return [f"the stack of the thread is full{recursion}"]
 
 
 def _pointers(crash: Crash) -> list[str]:

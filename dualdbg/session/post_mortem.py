@@ -24,14 +24,12 @@ from ..model import (
     Thread,
 )
 from ..resources import resource_directory
-from ..shared.proc_files import Mapping
 from ..snapshot.capture import Captured, Wanted
 from ..snapshot.core_file import capture_core
 from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.cpython.tasks import read_tasks
-from ..snapshot.linux.procfs import MemoryMap
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
@@ -249,9 +247,6 @@ class _PythonInCore(PythonSide):
         captured = self._captured
         if captured.interpreter is None:
             raise TargetError("there is no Python interpreter in this core")
-        texts = ObjectText(captured.memory, self._mapping(), with_values=False)
+        assert captured.mapping is not None  # a core has one
+        texts = ObjectText(captured.memory, captured.mapping, with_values=False)
         return PythonReader(captured.memory, captured.interpreter), texts
-
-    def _mapping(self) -> MemoryMap:
-        rows = [Mapping(one.start, one.end, 0, one.path) for one in self._captured.modules]
-        return MemoryMap(rows)

@@ -70,7 +70,8 @@ class Captured:
 
     ``states``, ``names``, ``awaited``, ``held`` and ``descriptors`` (what is open there) are by OS thread id;
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
-    them. ``recorders``: where c10d's Flight Recorders are.
+    them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
+    ``faulted``: the thread of which an instruction could not be carried out, and ended the process.
     """
 
     facts: ProcessFacts
@@ -95,6 +96,8 @@ class Captured:
     label: str | None = None
     world_size: int | None = None
     is_core: bool = False
+    mapping: MemoryMap | None = None
+    faulted: int | None = None
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
 

@@ -11,13 +11,16 @@ import os
 import signal
 import struct
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
+from ..known.crash_signals import FAULTS
+from ..shared.images import Image, images, runs
 from ..shared.proc_files import Mapping
 from ..symbols.address_space import Module
-from ..symbols.elf.elf_file import ElfFile, Section, build_id_of_notes
+from ..symbols.elf.elf_file import PF_X, ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
 from ..symbols.source_lines import SourceLines
 from .capture import Captured, Wanted, name_calls, vdso
@@ -29,6 +32,7 @@ from .linux.memory import PAGE, Memory
 from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
 from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
+from .report.telling_frame import with_fault_shown
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
 _NT_PRSTATUS, _NT_PRPSINFO, _NT_AUXV, _NT_FILE, _NT_SIGINFO = 1, 3, 6, 0x46494C45, 0x53494749
@@ -59,6 +63,7 @@ class Core:
     signal: int = 0
     vdso: int | None = None  # where it begins
     fault: int | None = None  # the address that a SIGSEGV or SIGBUS is about
+    is_fault: bool = False  # an instruction of the first thread could not be carried out
     threads: list[tuple[int, Registers]] = field(default_factory=list)
     files: list[MappedFile] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -196,6 +201,7 @@ def _read_notes(data: bytes, core: Core) -> None:
             core.arguments = arguments.decode("utf-8", "replace").strip()
         elif kind == _NT_SIGINFO and size >= _FAULT_AT + 8:
             number, _, code = struct.unpack_from("<iii", body, 0)
+            core.is_fault = number in FAULTS and code > 0
             if number in (signal.SIGSEGV, signal.SIGBUS) and 0 < code < _SI_KERNEL:
                 (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
@@ -229,7 +235,8 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         first = core.files[0].path
         core.files = [replace(row, path=program) if row.path == first else row for row in core.files]
     memory = CoreMemory(elf, core.files)
-    modules = [*_modules(core, memory), *_vdso(core, elf, memory)]
+    modules = [*_modules(core, memory, elf), *_vdso(core, elf, memory)]
+    mapping = MemoryMap([Mapping(row.start, row.end, row.offset, row.path) for row in core.files])
     facts = ProcessFacts(core.pid, 0, core.arguments or core.name, "X", os.getuid())
     result = Captured(
         facts=facts,
@@ -239,6 +246,8 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         registers=dict(core.threads),
         interpreter=find_interpreter(modules),
         is_core=True,
+        faulted=core.threads[0][0] if core.is_fault else None,
+        mapping=mapping,
     )
     name_calls(result)
     if result.interpreter is not None:
@@ -248,7 +257,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
             result.states = states_by_tid(
                 result.python, result.registers, memory, [tid for tid, _ in core.threads]
             )
-            _read_objects(result, reader, core, memory, wanted)
+            _read_objects(result, reader, mapping, memory, wanted)
         except DualdbgError as error:
             result.python_trouble = error.message
     notes = [_how_it_ended(core), *core.notes]
@@ -256,10 +265,9 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
 
 
 def _read_objects(
-    result: Captured, reader: PythonReader, core: Core, memory: CoreMemory, wanted: Wanted
+    result: Captured, reader: PythonReader, mapping: MemoryMap, memory: CoreMemory, wanted: Wanted
 ) -> None:
-    rows = [Mapping(row.start, row.end, row.offset, row.path) for row in core.files]
-    texts = ObjectText(memory, MemoryMap(rows), with_values=wanted.locals)
+    texts = ObjectText(memory, mapping, with_values=wanted.locals)
     result.names = texts.thread_names(reader, result.states)
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
@@ -274,7 +282,11 @@ def report_core(
     """The stacks of every thread in a core. Raises TargetError or SymbolError, which say why it cannot be read."""
     captured, notes = capture_core(path, wanted, program)
     report = Assembler(captured).report(lines)
-    return replace(report, notes=(*notes, *report.notes))
+    threads = tuple(
+        with_fault_shown(thread) if thread.thread.tid == captured.faulted else thread
+        for thread in report.threads
+    )
+    return replace(report, notes=(*notes, *report.notes), threads=threads)
 
 
 def _how_it_ended(core: Core) -> str:
@@ -288,31 +300,50 @@ def _how_it_ended(core: Core) -> str:
     return f"ended by {name} ({signal.strsignal(core.signal)}){where}, in thread {core.threads[0][0]}"
 
 
-def _modules(core: Core, memory: CoreMemory) -> list[Module]:
+def _modules(core: Core, memory: CoreMemory, elf: ElfFile) -> list[Module]:
     """The mapped files, each with its library where the file on disk is still the one that was mapped."""
-    by_path: dict[str, list[MappedFile]] = {}
+    modes = {one.address: _mode(one.flags) for one in elf.loads()}
+    by_path: dict[str, list[Mapping]] = {}
     for file in core.files:
-        by_path.setdefault(file.path, []).append(file)
-    modules = []
-    for path, rows in by_path.items():
-        first = min(rows, key=lambda row: row.start)
-        end = max(row.end for row in rows)
-        try:
-            library = Objfile.open(path)
-            bias = library.load_bias(first.start, first.offset)
-        except SymbolError as error:
-            if ".so" in Path(path).name or path == core.files[0].path:  # others are data
-                core.notes.append(error.message)
-            modules.append(Module(path, first.start, end, first.start, None, error.message))
-            continue
-        there = _build_id_in_memory(memory, library, bias)
-        if there is not None and library.build_id is not None and there != library.build_id:
-            text = f"{path} was replaced since: build-id {there[:12]} then, {library.build_id[:12]} now"
-            core.notes.append(text)
-            modules.append(Module(path, first.start, end, bias, None, text))
-        else:
-            modules.append(Module(path, first.start, end, bias, library))
-    return modules
+        row = Mapping(file.start, file.end, file.offset, file.path, modes.get(file.start, ""))
+        by_path.setdefault(file.path, []).append(row)
+    return [module for path, rows in by_path.items() for module in _modules_of(core, memory, path, rows)]
+
+
+def _mode(flags: int) -> str:
+    return "".join(letter if flags & bit else "-" for letter, bit in (("r", 4), ("w", 2), ("x", PF_X)))
+
+
+def _modules_of(core: Core, memory: CoreMemory, path: str, rows: list[Mapping]) -> list[Module]:
+    """A file, once for each time it is loaded. One that is mapped as data and not loaded is none."""
+    try:
+        library = Objfile.open(path)
+        loads = library.elf.loads()
+    except SymbolError as error:
+        if ".so" in Path(path).name or path == core.files[0].path:  # others are data
+            core.notes.append(error.message)
+        return [_without(path, run, error.message) for run in runs(rows)]
+    found = images(rows, loads)
+    if found:
+        return [_compared(core, memory, path, image, library) for image in found]
+    if not any(row.is_code or not row.mode for row in rows):
+        return []
+    text = f"{path} was replaced since: no code was loaded as the file says that is there now"
+    core.notes.append(text)
+    return [_without(path, run, text) for run in runs(rows)]
+
+
+def _without(path: str, run: Sequence[Mapping], trouble: str) -> Module:
+    return Module(path, run[0].start, max(row.end for row in run), run[0].start, None, trouble)
+
+
+def _compared(core: Core, memory: CoreMemory, path: str, image: Image, library: Objfile) -> Module:
+    there = _build_id_in_memory(memory, library, image.bias)
+    if there is not None and library.build_id is not None and there != library.build_id:
+        text = f"{path} was replaced since: build-id {there[:12]} then, {library.build_id[:12]} now"
+        core.notes.append(text)
+        return Module(path, image.start, image.end, image.bias, None, text)
+    return Module(path, image.start, image.end, image.bias, library)
 
 
 def _vdso(core: Core, elf: ElfFile, memory: CoreMemory) -> list[Module]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
+from ..shared.images import images, runs
 from ..shared.proc_files import DELETED, Mapping, mappings, read_maps
 from ..shared.process_root import root_link
 from .name_preparation import prepare
@@ -53,6 +54,8 @@ class AddressSpace:
         self.pid = pid
         self.memory_file: int | None = None
         self._modules: dict[tuple[str, int], Module] = {}
+        # By path: the rows that were there, and what they are.
+        self._placed: dict[str, tuple[list[Mapping], list[Module]]] = {}
         self.version = 0  # what was worked out of the modules is stale when it is another
         self._text = ""
         self._rows: list[str] | None = None
@@ -84,19 +87,23 @@ class AddressSpace:
         found: dict[tuple[str, int], Module] = {}
         new = []
         root = root_of(self.pid)
-        for path, rows in _loaded_files(text, root_link(self.pid)):
-            start = min(row.start for row in rows)
-            known = self._modules.get((path, start))
-            end = max(row.end for row in rows)
-            if known is not None and known.end == end:
-                found[path, start] = known
-                continue
-            module = _module(path, rows, start, end, _file_of(self.pid, path, rows, root))
-            found[path, start] = module
-            if known is None:
-                new.append(module)
-            if module.trouble is not None:
-                self._troubles.append(module)
+        placed = {}
+        for path, rows in _code_files(text, root_link(self.pid)):
+            known = self._placed.get(path)
+            if known is None or known[0] != rows:
+                known = rows, _modules_of(path, rows, _file_of(self.pid, path, rows, root))
+            placed[path] = known
+            for module in known[1]:
+                before = self._modules.get((path, module.start))
+                if before is not None and before.end == module.end:
+                    found[path, module.start] = before
+                    continue
+                found[path, module.start] = module
+                if before is None:
+                    new.append(module)
+                if module.trouble is not None:
+                    self._troubles.append(module)
+        self._placed = placed
         if found != self._modules:
             self._names.clear()
             self._implementations = {
@@ -111,6 +118,7 @@ class AddressSpace:
     def forget(self) -> None:
         """The process runs another program: every module of the next :meth:`refresh` is new."""
         self._modules = {}
+        self._placed = {}
         self._text, self._rows = "", None
         self._names.clear()
         self._implementations.clear()
@@ -225,21 +233,17 @@ class AddressSpace:
         return places
 
 
-def _loaded_files(text: str, link: str = "/") -> list[tuple[str, list[Mapping]]]:
-    """Path and rows of each loaded file, once for each time it is loaded.
+def _code_files(text: str, link: str = "/") -> list[tuple[str, list[Mapping]]]:
+    """Path and private rows of each file of which some can be run.
 
     ``link`` is where the root of the process lies; paths are those that the process knows.
-    Shared rows are data that somebody reads, not code. A file that is loaded twice (dlmopen) begins anew.
+    Shared rows are data that somebody reads, not code.
     """
-    files: dict[str, list[list[Mapping]]] = {}
+    files: dict[str, list[Mapping]] = {}
     for row in mappings(text, link):
-        if not row.path.startswith("/") or row.inode == 0 or row.mode.endswith("s"):
-            continue
-        images = files.setdefault(row.path, [[]])
-        if images[-1] and row.offset < images[-1][-1].offset:
-            images.append([])
-        images[-1].append(row)
-    return [(path, rows) for path, images in files.items() for rows in images if any(r.is_code for r in rows)]
+        if row.path.startswith("/") and row.inode != 0 and not row.mode.endswith("s"):
+            files.setdefault(row.path, []).append(row)
+    return [(path, rows) for path, rows in files.items() if any(row.is_code for row in rows)]
 
 
 def root_of(pid: int) -> str:
@@ -261,13 +265,25 @@ def _file_of(pid: int, path: str, rows: list[Mapping], root: str) -> str | None:
     return mapped if os.access(mapped, os.R_OK) else None
 
 
-def _module(path: str, rows: list[Mapping], start: int, end: int, file: str | None) -> Module:
+def _modules_of(path: str, rows: list[Mapping], file: str | None) -> list[Module]:
+    """The file, once for each time it is loaded (dlmopen)."""
     if file is None:
-        return Module(path, start, end, start, None, "the file was replaced or deleted since it was loaded")
+        return _unread(path, rows, "the file was replaced or deleted since it was loaded")
     try:
         library = Objfile.open(file)
-        first = min(rows)
-        bias = library.load_bias(first.start, first.offset)
+        loads = library.elf.loads()
     except SymbolError as error:
-        return Module(path, start, end, start, None, error.message)
-    return Module(path, start, end, bias, library)
+        return _unread(path, rows, error.message)
+    found = images(rows, loads)
+    if not found:
+        return _unread(path, rows, f"{file} is not the file that was mapped: no code is loaded as it says")
+    return [Module(path, image.start, image.end, image.bias, library) for image in found]
+
+
+def _unread(path: str, rows: list[Mapping], trouble: str) -> list[Module]:
+    """The file, where its program headers cannot tell what its rows are."""
+    return [
+        Module(path, run[0].start, max(row.end for row in run), run[0].start, None, trouble)
+        for run in runs(rows)
+        if any(row.is_code for row in run)
+    ]

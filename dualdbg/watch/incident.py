@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
+import signal
 import stat
 from dataclasses import dataclass, field, replace
 
 from .. import __version__
 from ..errors import DualdbgError
+from ..known.crash_signals import FAULTS
 from ..model import NativeFrame, signal_in_words
 from ..shared.proc_files import read_status
 from ..snapshot.capture import Captured, Wanted, capture
@@ -17,7 +19,8 @@ from ..snapshot.linux.descriptors import with_other_ends
 from ..snapshot.linux.targets import find_targets
 from ..snapshot.report.assemble import SIGNAL_FRAME, Assembler
 from ..snapshot.report.diagnose import Finding, diagnose
-from ..snapshot.report.telling_frame import where
+from ..snapshot.report.full_stack import area_at, full_stack
+from ..snapshot.report.telling_frame import where, where_faulted, with_fault_shown
 from ..snapshot.take import parents_of_forks
 from ..symbols.source_lines import SourceLines
 from .tracer import Dying, Tracer, signal_name
@@ -95,17 +98,33 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
     output = captured_output(dying.pid)
     captured.memory.late_pages = 0  # it still stands still
     report = _as_it_was(assembler.report(SourceLines()))
+    before = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
     if dying.info.sender == dying.pid:
         report = replace(report, threads=tuple(map(_without_handler, report.threads)))
     crashed = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
+    # By the kernel, or once more by a handler of the program.
+    is_fault = dying.info.number in FAULTS and (dying.info.sender is None or crashed is not before)
+    if crashed is not None and is_fault:
+        shown = with_fault_shown(crashed)
+        report = replace(report, threads=tuple(shown if one is crashed else one for one in report.threads))
+        crashed = shown
     return replace(
         plain,
-        place=where(crashed) if crashed is not None else None,
+        place=None if crashed is None else where_faulted(crashed) if is_fault else where(crashed),
         processes=(report,),
+        findings=_full_stack(dying, crashed) if crashed is not None else None,
         libraries=_libraries(captured),
         versions=_versions(report),
         output=output,
     )
+
+
+def _full_stack(dying: Dying, crashed: ThreadReport) -> tuple[Finding, ...] | None:
+    fault = dying.info.address
+    if fault is None or dying.info.number not in (signal.SIGSEGV, signal.SIGBUS):
+        return None
+    text = full_stack(crashed.stack.frames, fault, area_at(dying.pid, fault))
+    return (Finding("crash", text, ((dying.pid, dying.tid),)),) if text is not None else None
 
 
 def of_hang(tracer: Tracer, pid: int, seconds: float) -> Incident:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..errors import TargetGone
-from ..known.crash_signals import CRASHES
+from ..known.crash_signals import CRASHES, FAULTS
 from ..known.python_files import is_interpreter
 from ..patience import patient
 from ..shared.proc_files import read_status
@@ -58,9 +58,8 @@ class SignalInfo:
     def of(cls, raw: bytes) -> SignalInfo:
         """From a ``siginfo_t``; sigaction(2)."""
         number, _, code = struct.unpack_from("<iii", raw)
-        faults = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
         if code > 0:
-            has_address = number in faults and code != _SI_KERNEL
+            has_address = number in FAULTS and code != _SI_KERNEL
             return cls(number, struct.unpack_from("<Q", raw, 16)[0] if has_address else None)
         return cls(number, sender=struct.unpack_from("<i", raw, 16)[0])
 

@@ -29,11 +29,6 @@ class ThreadLocal(NamedTuple):
 class ElfFile(elf.ElfFile):
     """A file and its symbol tables, ``.symtab`` before ``.dynsym``. Names are mangled."""
 
-    @property
-    def first_address(self) -> int:
-        """The virtual address of the beginning of the file, where its first segment is loaded from there."""
-        return min(((one.address, one.address - one.offset) for one in self.loads()), default=(0, 0))[1]
-
     @cached_property
     def tables(self) -> list[SymbolTable]:
         return [

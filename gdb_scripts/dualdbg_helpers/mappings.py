@@ -5,13 +5,14 @@ import re
 from pathlib import Path
 
 from dualdbg_shared.elf import ElfError
+from dualdbg_shared.images import images
 from dualdbg_shared.libraries import holds_interpreter
 from dualdbg_shared.proc_files import DELETED, Mapping
 
 from .elf import ElfFile
 
 _ROW = re.compile(
-    r"^\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+[-rwxspd]{4,5})?(?:\s+(\S.*?))?\s*$"
+    r"^\s*0x([0-9a-f]+)\s+0x([0-9a-f]+)\s+0x[0-9a-f]+\s+0x([0-9a-f]+)(?:\s+([-rwxspd]{4,5}))?(?:\s+(\S.*?))?\s*$"
 )
 
 
@@ -21,8 +22,8 @@ def parse_proc_mappings(text):
     for line in text.splitlines():
         match = _ROW.match(line)
         if match:
-            start, end, offset, path = match.groups()
-            found.append(Mapping(int(start, 16), int(end, 16), int(offset, 16), path or ""))
+            start, end, offset, mode, path = match.groups()
+            found.append(Mapping(int(start, 16), int(end, 16), int(offset, 16), path or "", mode or ""))
     return found
 
 
@@ -35,6 +36,9 @@ class Library:
         self.start = start
         self.end = end
         self._local = local
+
+    def __contains__(self, address):
+        return self.start <= address < self.end
 
     @property
     def elf(self):
@@ -105,9 +109,8 @@ class Mappings:
         for path, mapped in groups.items():
             local = self._local(path)
             elf = _open(local)
-            if elf is not None and mapped[0].offset == 0:
-                base = mapped[0].start - elf.first_address
-                self.libraries.append(Library(path, base, mapped[0].start, mapped[-1].end, local))
+            for image in images(mapped, elf.loads()) if elf is not None else ():
+                self.libraries.append(Library(path, image.bias, image.start, image.end, local))
 
     def _local(self, path):
         if path in self._files:
@@ -120,10 +123,7 @@ class Mappings:
     def library_at(self, address):
         for row in self.rows:
             if row.start <= address < row.end:
-                for library in self.libraries:
-                    if library.path == row.path:
-                        return library
-                return None
+                return next((one for one in self.libraries if address in one), None)
         return None
 
     def library_named(self, *prefixes):

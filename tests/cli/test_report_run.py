@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -158,3 +159,33 @@ def test_a_program_that_cannot_be_run_is_said(tmp_path: Path) -> None:
 def test_what_does_not_go_together_is_refused(words: list[str]) -> None:
     with pytest.raises(UsageError):
         read_options([*words, "-c", "pass"])
+
+
+def test_the_place_is_that_of_the_fault(tmp_path: Path) -> None:
+    program = "import ctypes\ndef helper(): ctypes.string_at(0)\nhelper()\n"
+    (tmp_path / "faults.py").write_text(program)
+    _run(tmp_path, "faults.py")
+    (found,) = (tmp_path / "reports").glob("*.json")
+    incident = json.loads(found.read_text())
+    place = r"\w*strlen\w* \(libc[^)]*\), called in helper \(faults\.py:2\)"
+    assert re.fullmatch(place, incident["place"])
+    frames = incident["processes"][0]["threads"][0]["frames"]
+    assert "strlen" in frames[0]["function"] and frames[0]["number"] == 0
+    text = found.with_suffix(".txt").read_text()
+    assert re.search(r" #0 c\+\+  \w*strlen", text)
+    assert "strlen" in found.with_suffix(".html").read_text()
+
+
+def test_html_folds_cycles(tmp_path: Path) -> None:
+    program = (
+        "import ctypes, sys\nsys.setrecursionlimit(10**9)\ndef f(n): return back(n + 1)\n"
+        "back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(f)\nf(0)\n"
+    )
+    (tmp_path / "deep.py").write_text(program)
+    _run(tmp_path, "deep.py")
+    (found,) = (tmp_path / "reports").glob("*.json")
+    (finding,) = json.loads(found.read_text())["findings"]
+    assert finding["kind"] == "crash" and "the stack of the thread is full" in finding["text"]
+    shown = found.with_suffix(".html").read_text()
+    assert re.search(r"the same \d+ frames \d+ more times", shown)
+    assert shown.count("<tr>") < 200

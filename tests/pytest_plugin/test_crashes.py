@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -272,3 +273,36 @@ def test_the_tests_do_not_outlive_their_parent(tmp_path: Path) -> None:
     suite = "import os, signal\ndef test_a(): os.kill(os.getppid(), signal.SIGKILL); signal.pause()\n"
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
     assert done.status == -signal.SIGKILL  # the harness looks for processes that are left
+
+
+def test_the_frame_of_the_fault_is_told(tmp_path: Path) -> None:
+    """In the stack, in the last lines, in JUnit XML and in GitHub's annotations."""
+    suite = "import ctypes\ndef helper(): ctypes.string_at(0)\ndef test_it(): helper()\n"
+    env = {"GITHUB_ACTIONS": "true"}
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", env=env)
+    stack = r" #0 c\+\+  \w*strlen\w*  libc\S*\n #1 c\+\+  string_at"
+    assert re.search(stack, done.out), done.out
+    place = r"SIGSEGV in \w*strlen\w* \(libc[^)]*\), called in helper \(test_it.py:2\)"
+    for start, text in (("FAILED ", done.out), ("::error ", done.out), ('message="', done.xml)):
+        assert re.search(re.escape(start) + ".*" + place, text), text
+
+
+RECURSION = """
+import ctypes, sys
+sys.setrecursionlimit(10**9)
+def f(n): return g(n + 1)
+def g(n): return h(back, n)
+def h(c, n): return c(n)
+back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(f)
+def test_it(): f(0)
+"""
+
+
+def test_a_stack_that_is_full(tmp_path: Path) -> None:
+    """Cycles of several frames are folded, in both languages; and it is said what the matter is."""
+    done = run_pytest(tmp_path, {"test_it.py": RECURSION}, "--dualdbg")
+    assert done.totals == {"failed": 1}
+    assert "- the stack of the thread is full: " in done.out
+    assert re.search(r"\.\.\. the same \d+ frames [\d]+ more times", done.out), done.out
+    assert " py   test_it  test_it.py:8" in done.out
+    assert len(done.out.splitlines()) < 200

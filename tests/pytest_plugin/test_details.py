@@ -39,3 +39,27 @@ def test_native_frames_have_lines_and_values(tmp_path: Path) -> None:
     gdb = ["gdb", "-q", "-nx", "-batch", "-ex", "bt 3", "-c", str(core), sys.executable]
     text = subprocess.run(gdb, capture_output=True, text=True, timeout=120).stdout
     assert "Program terminated with signal SIGSEGV" in text and "capi_crash" in text
+
+
+def test_each_of_several_crashes_has_its_values(tmp_path: Path) -> None:
+    """What is mapped to read the first crash is mapped in the processes of later tests as well."""
+    env = {"PYTHONPATH": str(support.build_native(optimize="2"))}
+    suite = "import sample_capi\n" + "".join(
+        f"def test_{number}():\n    sample_capi.crash({number})\n" for number in (41, 42, 43)
+    )
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-core", "cores", env=env)
+    assert done.totals == {"failed": 3}
+    for number in (41, 42, 43):
+        frames = rf"capi_crash  \S*sample_capi\.cpp:\d+\n( +\S+ = .*\n)* +value = {number}\n"
+        assert re.search(frames, done.out), done.out
+    assert "were not read" not in done.out
+    for core in (tmp_path / "cores").iterdir():
+        shown = subprocess.run(
+            [sys.executable, "-m", "dualdbg", "core", str(core), "--batch", "-x", "bt"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        )
+        assert "capi_crash" in shown.stdout and "test_it.py:" in shown.stdout, shown.stdout + shown.stderr

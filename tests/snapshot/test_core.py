@@ -53,6 +53,68 @@ def test_a_core_has_the_stacks_of_the_process(native_samples: Path, tmp_path: Pa
     assert "is cut off before its notes" in cut.stderr
 
 
+READER = """
+import mmap, sys
+kept = []
+for path in dict.fromkeys(line.split()[-1] for line in open("/proc/self/maps") if "/lib" in line and ".so" in line):
+    with open(path, "rb") as file:
+        for flags in (mmap.MAP_PRIVATE, mmap.MAP_SHARED):
+            kept.append(mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ, flags=flags))
+print("ready", len(kept), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
+    """They are mapped twice, and loaded once: in the process, in a core of it, and for gdb's helpers."""
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    program = tmp_path / "reader.py"
+    program.write_text(READER)
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline().split()[0] == "ready"
+            live = stacks("stacks", str(process.pid))
+            subprocess.run(
+                [gcore, "-o", str(tmp_path / "core"), str(process.pid)],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        finally:
+            process.kill()
+    (frames,) = live.values()
+    assert ("<module>", None, 9) in frames
+    assert "read" in frames[0][0]
+    core = str(tmp_path / f"core.{process.pid}")
+    assert stacks("core", core) == live
+    modules = capture_core(core, Wanted())[0].modules
+    assert len({module.path for module in modules}) == len(modules)
+    assert all(module.library is not None for module in modules if ".so" in module.path)
+    gdb = require(shutil.which("gdb"), "gdb")
+    scripts = Path(__file__).parents[2] / "gdb_scripts"
+    asked = (
+        f"python import sys; sys.path.insert(0, {str(scripts)!r}); "
+        "from dualdbg_helpers import inferior; mapped = inferior.mappings(inferior.require_inferior()); "
+        "print('libraries', *('%s=%x' % (one.path, one.base) for one in mapped.libraries))"
+    )
+    done = subprocess.run(
+        [gdb, "-nx", "-batch", "-iex", "set auto-load off", sys.executable, core, "-ex", asked],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (line,) = (one for one in done.stdout.splitlines() if one.startswith("libraries"))
+    expected = {
+        f"{module.path}={module.bias:x}" for module in modules if module.library and module.path[0] == "/"
+    }
+    assert set(line.split()[1:]) == expected
+
+
 def test_what_is_no_core(tmp_path: Path) -> None:
     compressed = tmp_path / "core.gz"
     compressed.write_bytes(b"\x1f\x8b" + bytes(100))

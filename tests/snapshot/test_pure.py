@@ -5,15 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dualdbg.console.style import Style
 from dualdbg.errors import SymbolError, UnreadableMemory
-from dualdbg.model import NativeFrame, PythonFrame, Quality, Stack, Task, Tasks, TaskState, Thread
+from dualdbg.model import NativeFrame, PythonFrame, Quality, Role, Stack, Task, Tasks, TaskState, Thread
 from dualdbg.snapshot.facts import Descriptor, Failure, Lock, ProcessReport, SystemCall, ThreadReport
 from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.snapshot.report.diagnose import diagnose
 from dualdbg.snapshot.report.fold import fold, ranges
 from dualdbg.snapshot.report.movement import movements
+from dualdbg.snapshot.report.recursion import runs
+from dualdbg.snapshot.report.telling_frame import where, where_faulted, with_fault_shown
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
 from dualdbg.stack_listing import StackListing
 
@@ -275,3 +279,57 @@ def test_a_process_that_was_not_read_is_named_whatever_the_reason_says() -> None
     failure = Failure(12, "process 123 is its tracer already", "kill 123")
     shown = StackListing(Style()).failure(failure)
     assert shown == "dualdbg: process 12 was not read: process 123 is its tracer already\n  kill 123\n"
+
+
+def folded(text: str) -> list[tuple[str, int, int]]:
+    return [(text[run.start : run.start + run.period], run.period, run.times) for run in runs(text)]
+
+
+def test_cycles_of_frames_are_found() -> None:
+    assert folded("xaaaay") == [("x", 1, 1), ("a", 1, 4), ("y", 1, 1)]
+    assert folded("aaab") == [("a", 1, 1), ("a", 1, 1), ("a", 1, 1), ("b", 1, 1)]
+    assert folded("x" + "abc" * 5 + "ay") == [("x", 1, 1), ("abc", 3, 5), ("a", 1, 1), ("y", 1, 1)]
+    # The one that reaches furthest, though another is shorter.
+    assert folded("aaaab" * 7) == [("aaaab", 5, 7)]
+    assert folded("ab" * 8) == [("ab", 2, 8)]
+
+
+@given(
+    st.text("ab", min_size=1, max_size=4),
+    st.integers(4, 9),
+    st.text("abc", max_size=20),
+    st.text("abc", max_size=20),
+)
+def test_nothing_is_lost_in_a_cycle(cycle: str, times: int, before: str, behind: str) -> None:
+    text = before + cycle * times + behind
+    found = list(runs(text))
+    assert "".join(text[run.start : run.start + run.period] * run.times for run in found) == text
+    assert all((run.times == 1 and run.period == 1) or run.times > 3 for run in found)
+    assert any(run.times > 3 for run in found)
+
+
+def test_what_is_said_of_a_cycle() -> None:
+    frames = [python("f", 1, "/r.py"), python("g", 2, "/r.py")] * 50 + [python("main", 9, "/r.py")]
+    text = StackListing(Style()).processes([process(1, thread(1, *frames))])
+    assert "  ... the same 2 frames 49 more times\n #100 py   main" in text
+    assert text.count("r.py:1") == 1
+
+
+def test_where_a_fault_was() -> None:
+    """The function that faulted, the user's own, and the Python below; without what only passes calls on."""
+    strlen = NativeFrame(0, 0x10, "__strlen_avx2", "/usr/lib/libc.so.6", role=Role.PLUMBING)
+    passes = NativeFrame(1, 0x20, "ffi_call", "/usr/lib/libffi.so.8")
+    own = NativeFrame(2, 0x30, "name_len", "/home/u/bug.so")
+    below = python("helper", 2, "/home/u/a.py")
+    of_ctypes = thread(1, strlen, passes, below)
+    assert where_faulted(of_ctypes) == "__strlen_avx2 (libc.so.6), called in helper (a.py:2)"
+    assert where(of_ctypes) == "helper (a.py:2)"
+    assert where_faulted(thread(1, strlen, own, below)) == (
+        "__strlen_avx2 (libc.so.6), called in name_len (bug.so), called in helper (a.py:2)"
+    )
+    assert where_faulted(thread(1, own, below)) == "name_len (bug.so), called in helper (a.py:2)"
+    nowhere = NativeFrame(0, 0x10)
+    assert where_faulted(thread(1, nowhere, own)) == "unknown code at 0x10, called in name_len (bug.so)"
+    assert with_fault_shown(of_ctypes).stack.visible()[0].function == "__strlen_avx2"
+    assert of_ctypes.stack.visible()[0].function == "ffi_call"
+    assert with_fault_shown(thread(1, below)).stack.frames == (below,)

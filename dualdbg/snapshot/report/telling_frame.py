@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
@@ -10,6 +12,7 @@ from ...shared.libraries import is_runtime
 from ..facts import ThreadReport
 
 _RUNTIME_FUNCTIONS = ("std::", "__")
+_PASSES_CALLS = "libffi"  # ctypes and cffi call every function by it
 
 
 def own_python_frame(thread: ThreadReport) -> PythonFrame | None:
@@ -32,8 +35,24 @@ def own_native_frame(thread: ThreadReport) -> NativeFrame | None:
     return None
 
 
+def faulting_frame(thread: ThreadReport) -> NativeFrame | None:
+    """The frame in which a fault was: the innermost one, whatever it is to the reader."""
+    first = next(iter(thread.stack.frames), None)
+    return first if isinstance(first, NativeFrame) else None
+
+
+def with_fault_shown(thread: ThreadReport) -> ThreadReport:
+    """The thread, whose innermost frame is one that a fault was in: that is shown, whosever it is."""
+    first = faulting_frame(thread)
+    if first is None or first.role is not Role.PLUMBING:
+        return thread
+    frames = (replace(first, role=Role.USER), *thread.stack.frames[1:])
+    return replace(thread, stack=replace(thread.stack, frames=frames))
+
+
 def _is_runtime(frame: NativeFrame) -> bool:
-    return is_runtime(frame.library) or (frame.function or "").startswith(_RUNTIME_FUNCTIONS)
+    passes = PurePath(frame.library or "").name.startswith(_PASSES_CALLS)
+    return passes or is_runtime(frame.library) or (frame.function or "").startswith(_RUNTIME_FUNCTIONS)
 
 
 def place(frame: Frame) -> str:
@@ -48,8 +67,23 @@ def place(frame: Frame) -> str:
 def where(thread: ThreadReport) -> str:
     """``sum_rows (rows.so), called in train (train.py:12)``: the innermost places that a user knows."""
     frames: list[Frame | None] = [own_native_frame(thread), own_python_frame(thread)]
-    parts = [place(frame) for frame in frames if frame is not None]
-    if parts:
-        return ", called in ".join(parts)
+    if any(frames):
+        return _called_in(frames)
     visible = thread.stack.visible()
     return place(visible[0]) if visible else "unknown code"
+
+
+def where_faulted(thread: ThreadReport) -> str:
+    """``strlen (libc.so.6), called in train (train.py:12)``: where a fault was, then as :func:`where`."""
+    return _called_in([faulting_frame(thread), own_native_frame(thread), own_python_frame(thread)])
+
+
+def _called_in(frames: Sequence[Frame | None]) -> str:
+    parts = dict.fromkeys(_place_of_code(frame) for frame in frames if frame is not None)
+    return ", called in ".join(parts) or "unknown code"
+
+
+def _place_of_code(frame: Frame) -> str:
+    if isinstance(frame, NativeFrame) and frame.function is None and frame.library is None:
+        return f"unknown code at {frame.pc:#x}"
+    return place(frame)

@@ -1,0 +1,93 @@
+"""Which rows of a map are the loaded image of an ELF file, and which only show the file's bytes to who reads it.
+
+The loader maps each loadable segment where its program header says, all moved by the same bias (ELF gABI, chapter 5).
+So the bias is what tells the images of one file apart, and a file that is mapped as data has no row with the bias of an
+executable segment. A row is one of /proc/PID/maps or of a core's NT_FILE, which has no mode.
+"""
+
+from __future__ import annotations
+
+from typing import List, NamedTuple, Sequence, Set, Tuple
+
+from .elf import PF_X, Segment
+from .proc_files import Mapping
+
+PAGE = 4096  # of the rows of a map at the least; segments of larger pages are aligned to those as well
+
+
+class Image(NamedTuple):
+    """A file as the loader has placed it: ``bias`` is added to a link-time address; ``rows`` by address."""
+
+    bias: int
+    rows: Tuple[Mapping, ...]
+
+    @property
+    def start(self) -> int:
+        return self.rows[0].start
+
+    @property
+    def end(self) -> int:
+        return max(row.end for row in self.rows)
+
+
+def images(rows: Sequence[Mapping], loads: Sequence[Segment]) -> List[Image]:
+    """The images among the rows of one file, by address; ``loads`` are its loadable segments. Pure.
+
+    None where the rows are data, or where the program headers are not those of the file that was mapped.
+    """
+    private = sorted(row for row in rows if not row.mode.endswith("s"))
+    ends = max((_page_up(one.offset + one.file_size) for one in loads), default=0)
+    candidates = []
+    for row in private:
+        for segment in loads:
+            if segment.flags & PF_X and _is_code_of(row, segment, ends):
+                image = Image(_bias(row, segment), _placed(private, loads, _bias(row, segment)))
+                complete = sum(any(_bias(one, part) == image.bias and _overlap(one, part) for one in image.rows)
+                               for part in loads)  # fmt: skip
+                candidates.append((-complete, row.start, image, row))
+    found: List[Image] = []
+    taken: Set[Mapping] = set()
+    # A page of the file may be the last one of a segment and the first one of the next: the bias that explains most
+    # segments is that of an image, and a row belongs to one image.
+    for _, _, image, row in sorted(candidates, key=lambda one: one[:2]):
+        if row not in taken:
+            taken.update(image.rows)
+            found.append(image)
+    return sorted(found, key=lambda image: image.start)
+
+
+def _placed(rows: Sequence[Mapping], loads: Sequence[Segment], bias: int) -> Tuple[Mapping, ...]:
+    return tuple(row for row in rows if any(_overlap(row, one) and _bias(row, one) == bias for one in loads))
+
+
+def runs(rows: Sequence[Mapping]) -> List[Tuple[Mapping, ...]]:
+    """The rows of a file whose program headers cannot be had, where the offsets begin anew. Pure."""
+    found: List[List[Mapping]] = []
+    for row in sorted(row for row in rows if not row.mode.endswith("s")):
+        if not found or row.offset == 0 or row.offset < found[-1][-1].offset:
+            found.append([])
+        found[-1].append(row)
+    return [tuple(run) for run in found]
+
+
+def _bias(row: Mapping, segment: Segment) -> int:
+    return row.start - row.offset + segment.offset - segment.address
+
+
+def _overlap(row: Mapping, segment: Segment) -> bool:
+    first, last = segment.offset // PAGE * PAGE, _page_up(segment.offset + segment.file_size)
+    return row.offset < last and first < row.offset + row.end - row.start
+
+
+def _is_code_of(row: Mapping, segment: Segment, ends: int) -> bool:
+    """Whether a row can be the segment's. Code may be one row with what lies beside it, where all that can be read
+    can be run (personality(2), READ_IMPLIES_EXEC); where modes are not known, a row must be within the segment."""
+    size = row.end - row.start
+    if row.mode:
+        return row.is_code and _overlap(row, segment) and row.offset + size <= ends
+    first, last = segment.offset // PAGE * PAGE, _page_up(segment.offset + segment.file_size)
+    return first <= row.offset and row.offset + size <= last
+
+
+def _page_up(at: int) -> int:
+    return (at + PAGE - 1) // PAGE * PAGE
