@@ -371,3 +371,12 @@ def test_what_outlived_the_program_is_told(folder: Path) -> None:
 def test_a_syntax_error_is_told_in_words(folder: Path) -> None:
     done = dualdbg("run", "--stop-on-entry", "--batch", "-x", "py 1 +", script(folder, "x = 1\n"))
     assert "invalid syntax (<string>, line 1)" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("behind", ["", "@kernel", " if x", "@foo", "x", " foo"])
+def test_what_begins_as_a_line_of_a_file_is_never_imported(folder: Path, behind: str) -> None:
+    script(folder, "open('ran', 'w')\nprint('I ran')\n", "sidefx.py")
+    done = dualdbg("resolve", f"sidefx.py:1{behind}", "--cache", folder)
+    assert done.status in (2, 3)
+    assert not (folder / "ran").exists() and "I ran" not in done.stdout
+    assert "AttributeError" not in done.stdout + done.stderr
