@@ -42,6 +42,7 @@ class RunOptions:
     json: bool
     tui: bool
     asked: Asked
+    must_end: bool = False
     follow: str | None = None
     report: Path | None = None
     timeout: float | None = None  # seconds
@@ -105,6 +106,7 @@ def read_options(words: list[str]) -> RunOptions:
         batch=given.batch,
         json=given.json,
         tui=given.tui,
+        must_end=given.must_end,
         asked=replace(asked(given), stop_on_entry=given.stop_on_entry, core_folder=core_folder),
         follow=given.follow,
         report=here() / given.report if given.report is not None else None,
@@ -127,6 +129,7 @@ def _check_report(given: argparse.Namespace) -> None:
         "--batch": given.batch,
         "--json": given.json,
         "--tui": given.tui,
+        "--must-end": given.must_end,
         "--stop-on-entry": given.stop_on_entry,
         "--all-code": given.all_code,
         "--symbols": given.symbols,
@@ -141,9 +144,12 @@ def _check_report(given: argparse.Namespace) -> None:
 
 
 def _seconds(text: str) -> float:
-    number = float(text)
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
     if not 0 < number < 1e9:
-        raise ValueError(text)
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
     return number
 
 
@@ -187,6 +193,7 @@ def make_parser() -> Parser:
     )
     add("--json", action="store_true", help="write events as JSON lines (docs/json.md)")
     add("--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)")
+    add("--must-end", action="store_true", help="exit with 3 where the program has not ended when you leave")
     add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
     add(
         "--native",
