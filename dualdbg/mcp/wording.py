@@ -62,7 +62,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?<!\w)select a Python frame", "frame=NUMBER names a Python frame"),
     (r"\bup and down select a frame\b", "frame=NUMBER names a frame"),
     (r"\bnext or finish leads\b", f"step({_SESSION}, kind='next') or 'finish' leads"),
-    (r"\bprint NAME and locals read from memory", "evaluate without run_code, and variables, read from memory"),
+    (
+        r"\bprint NAME and locals read from memory",
+        "evaluate without run_code, and variables, read from memory",
+    ),
     (r"\bprint reads memory", "evaluate reads memory"),
     (r"\bcontinue to a Python stop to evaluate", f"at a Python stop, to which {_GO_ON} leads, code runs"),
     (r"\bbreak (?P<name>FILE:LINE if CONDITION)", r"the breakpoint \g<name>"),

@@ -152,7 +152,9 @@ class TestsProcess:
         It has seen the end of a pipe, which comes before the supervisor has written down what it knows.
         """
         deadline = time.monotonic() + _TO_TELL
-        while self._is_traced and not page.end_is_told(self._folder, crashitem) and time.monotonic() < deadline:
+        while (
+            self._is_traced and not page.end_is_told(self._folder, crashitem) and time.monotonic() < deadline
+        ):
             time.sleep(_LOOK_AGAIN)
         for record in read_all(self._folder):
             if record.what == crashitem and not record.is_child and record.number not in self._told:

@@ -122,7 +122,9 @@ def core(program: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(("what", "part"), [("assert", "an assertion of C did not hold"), ("member", "SIGSEGV")])
+@pytest.mark.parametrize(
+    ("what", "part"), [("assert", "an assertion of C did not hold"), ("member", "SIGSEGV")]
+)
 def test_a_core_without_a_session_is_explained_too(
     program: Path, tmp_path: Path, what: str, part: str
 ) -> None:

@@ -27,9 +27,24 @@ COMMANDS = re.compile(
     r"|\b(?:info threads|info breakpoints|info libs|threads lists|locals lists|print --repr)\b"
 )
 # Names of the prompt's commands that hints have as words of English, or that tools have too.
-_WORDS = {"gdb", "process", "thread", "source", "call", "help", "kill", "save", "list", "set", "return", "exit"}
+_WORDS = {
+    "gdb",
+    "process",
+    "thread",
+    "source",
+    "call",
+    "help",
+    "kill",
+    "save",
+    "list",
+    "set",
+    "return",
+    "exit",
+}
 _NAMES = "|".join(
-    sorted({name for one in all_commands() for name in one.names if len(name) > 1 and name.isalpha()} - _WORDS)
+    sorted(
+        {name for one in all_commands() for name in one.names if len(name) > 1 and name.isalpha()} - _WORDS
+    )
 )
 # A command where a sentence begins, with its argument or with what it does.
 PROMPT = re.compile(

@@ -272,3 +272,10 @@ def test_the_tests_do_not_outlive_their_parent(tmp_path: Path) -> None:
     suite = "import os, signal\ndef test_a(): os.kill(os.getppid(), signal.SIGKILL); signal.pause()\n"
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
     assert done.status == -signal.SIGKILL  # the harness looks for processes that are left
+
+
+def test_that_tests_are_collected_is_said_once(tmp_path: Path) -> None:
+    suite = {"test_bad.py": "import os\nos.abort()\n", "test_good.py": "def test_a(): pass\n"}
+    done = run_pytest(tmp_path, suite, "--dualdbg", "-v", "--continue-on-collection-errors")
+    assert done.out.count("collecting ...") == 1, done.out
+    assert "1 passed, 1 error" in done.out

@@ -20,6 +20,7 @@ from ..arguments import (
     add_session_options,
     asked,
     option_of_ours,
+    seconds,
     split_program,
 )
 from ..program_options import add_program_options, assignments, checked_program
@@ -143,16 +144,6 @@ def _check_report(given: argparse.Namespace) -> None:
         raise UsageError(f"run: --report cannot follow {given.follow}", "--follow children, or none")
 
 
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1e9:
-        raise argparse.ArgumentTypeError(f"{text} is no number of seconds above 0")
-    return number
-
-
 def _say_whose(option: str | None) -> None:
     """An option behind the program may have been meant for us."""
     if option is not None:
@@ -223,7 +214,7 @@ def make_parser() -> Parser:
         metavar="DIR",
         help="run without a session; a crash is written into files there: text, JSON and HTML",
     )
-    add("--timeout", type=_seconds, metavar="S",
+    add("--timeout", type=seconds, metavar="S",
         help="with --report: a program that has not ended after S seconds is reported too, and ended")  # fmt: skip
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     return parser
