@@ -23,6 +23,12 @@ _OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {Finding: frozenset({"text"
 _LONGEST_VALUE = 200  # characters of a line with a value, where no terminal sets the limit
 
 
+NOTHING_WRONG = (
+    "Nothing that looks wrong: no thread waits for another one that is known, for a lock of its own, for a descriptor, "
+    "a child process or a notification."
+)
+
+
 class StackListing:
     """Text of processes and their stacks."""
 
@@ -59,7 +65,7 @@ class StackListing:
     def findings(self, findings: Sequence[Finding]) -> str:
         """What is wrong, in words."""
         if not findings:
-            return "Nothing that looks wrong: no thread waits for another one that is known.\n\n"
+            return f"{NOTHING_WRONG}\n\n"
         lines = [self._style.paint("stop", "What is seen")]
         for finding in cleaned(list(findings), _OF_SEVERAL_LINES):
             first, *rest = finding.text.split("\n")

@@ -27,6 +27,26 @@ class Parser(argparse.ArgumentParser):
         return self.parse_intermixed_args(words)
 
 
+def seconds(text: str, most: float = 1e9, or_zero: bool = False) -> float:
+    """A number of seconds, as argparse has it of an option."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not (0 < number <= most or (or_zero and number == 0)):
+        limit = f", {most:g} at most" if most < 1e9 else ""
+        least = "from 0" if or_zero else "above 0"
+        raise argparse.ArgumentTypeError(f"{text} is no number of seconds {least}{limit}")
+    return number
+
+
+def whole_number(text: str, most: int = 10**9) -> int:
+    """A whole number from 1 on, as argparse has it of an option."""
+    if not (text.isdecimal() and text.isascii() and len(text) < 12 and 1 <= int(text) <= most):
+        raise argparse.ArgumentTypeError(f"{text} is no whole number from 1 to {most}")
+    return int(text)
+
+
 def add_session_options(parser: argparse.ArgumentParser, *, runs: bool = True) -> None:
     """The options of every command with a session; :func:`asked` reads them. ``runs``: the program can run."""
     add = parser.add_argument

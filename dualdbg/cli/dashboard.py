@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from .. import afterwards
 from ..errors import UsageError
-from ..model import State
 from ..terminal_text import cleaned
-from .front_end import TROUBLE_STATUS, StartRun, exit_status
+from .front_end import TROUBLE_STATUS, StartRun, exit_status, status_of
 from .terminal_guard import LEAVE_DASHBOARD, guard_terminal, is_gone
 
 if TYPE_CHECKING:
@@ -24,15 +23,15 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # Ctrl-C is a key of the dashboard, and sends none
 
 
-def check_terminal(environ: Mapping[str, str] = os.environ) -> None:
-    """Raises UsageError where the dashboard cannot be drawn."""
-    instead = "leave --tui away for the prompt, which needs nothing of the terminal"
+def check_terminal(environ: Mapping[str, str] = os.environ, option: str = "--tui") -> None:
+    """Raises UsageError where the dashboard, which ``option`` asks for, cannot be drawn."""
+    instead = f"leave {option} away for the prompt, which needs nothing of the terminal"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError("--tui needs a terminal, and standard input or standard error is none", instead)
+        raise UsageError(f"{option} needs a terminal, and standard input or standard error is none", instead)
     term = environ.get("TERM", "")
     if term in ("", "dumb", "unknown"):
         raise UsageError(
-            f"--tui needs a terminal that can move its cursor, and TERM is {term or 'not set'}", instead
+            f"{option} needs a terminal that can move its cursor, and TERM is {term or 'not set'}", instead
         )
 
 
@@ -98,8 +97,10 @@ def _terminal_given_back(leave: Callable[[], None]) -> Iterator[list[int]]:
         guard.release()
 
 
-async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | None, wishes: Wishes) -> int:
-    """Show one session to its end; returns the exit status. Raises what ``start`` raises.
+async def converse_in_dashboard(
+    start: StartRun, terminal: ProgramTerminal | None, wishes: Wishes, must_end: bool = False
+) -> int:
+    """Show one session to its end; returns the exit status, as ``status_of`` has it. Raises what ``start`` raises.
 
     The session is closed in any case, also when a signal ends us.
     """
@@ -114,7 +115,7 @@ async def converse_in_dashboard(start: StartRun, terminal: ProgramTerminal | Non
         try:
             await app.run_async()
             # The state at which the user left: the end of the target after that does not count.
-            status = _status(app)
+            status = _status(app, must_end)
         finally:
             await app.close_session()
             if terminal is not None:
@@ -134,10 +135,6 @@ def _abandon_terminal() -> None:
     os.close(nowhere)
 
 
-def _status(app: Dashboard) -> int:
+def _status(app: Dashboard, must_end: bool) -> int:
     console = app.console_
-    if console is None or app.return_code:
-        return TROUBLE_STATUS
-    if console.session.state is State.LOST:
-        return TROUBLE_STATUS
-    return 0 if console.exit is None else exit_status(console.exit.code, console.exit.signal)
+    return TROUBLE_STATUS if console is None or app.return_code else status_of(console, must_end)

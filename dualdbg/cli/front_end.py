@@ -36,12 +36,14 @@ StartRun = Callable[[Subscribe], Awaitable[Session]]
 class Interaction:
     """Where commands come from: those of -x first, then the prompt or the lines of standard input.
 
-    With ``batch`` nothing comes after -x; a batch without commands shows the stack of every stop.
+    With ``batch`` nothing comes after -x; a batch without commands shows the stack of every stop. ``must_end``: to
+    leave before the program has ended is a failure.
     """
 
     commands: Sequence[str] = ()
     batch: bool = False
     json: bool = False
+    must_end: bool = False
 
     @property
     def has_prompt(self) -> bool:
@@ -150,10 +152,17 @@ async def _drive(console: Console, interaction: Interaction, spec_names: Names) 
 
 
 def _status(console: Console, interaction: Interaction) -> int:
-    if console.session.state is State.LOST or (console.failed and not interaction.has_prompt):
+    if console.failed and not interaction.has_prompt:
+        return TROUBLE_STATUS
+    return status_of(console, interaction.must_end)
+
+
+def status_of(console: Console, must_end: bool) -> int:
+    """That of the program, where it has ended. ``must_end``: it is a failure where it has not."""
+    if console.session.state is State.LOST:
         return TROUBLE_STATUS
     if console.exit is None:
-        return 0
+        return TROUBLE_STATUS if must_end else 0
     return exit_status(console.exit.code, console.exit.signal)
 
 

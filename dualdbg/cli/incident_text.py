@@ -18,7 +18,7 @@ def incident_text(incident: Incident, subject: str, style: Style = _PLAIN, *, wh
     """What happened, then the stacks. ``subject`` begins the first sentence. ``whole``: with output and libraries."""
     listing = StackListing(style)
     parts = [style.paint("error", visible(f"{subject} {incident.title}")) + "\n"]
-    if incident.findings:
+    if incident.findings is not None:
         parts.append(listing.findings(incident.findings).rstrip("\n") + "\n")
     if incident.processes:
         parts.append(listing.processes(incident.processes, first=incident.tid))

@@ -65,7 +65,7 @@ async def debug(options: RunOptions) -> int:
             pipes.close_write_ends()
         return session
 
-    interaction = Interaction(options.commands, options.batch, options.json)
+    interaction = Interaction(options.commands, options.batch, options.json, options.must_end)
     try:
         return await converse(
             start, interaction, show, pipes.drain if pipes is not None else lambda: None, _names_of(operators)
@@ -105,7 +105,7 @@ async def debug_in_dashboard(options: RunOptions) -> int:
         return await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(options.commands, lambda text: _names_of(operators)(text))
-    return await converse_in_dashboard(start, terminal, wishes)
+    return await converse_in_dashboard(start, terminal, wishes, options.must_end)
 
 
 def _names_of(operators: OperatorTable | None) -> Names:

@@ -6,6 +6,7 @@ Nothing is guessed: what a variable has to do with the fault is said where its v
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,8 @@ from ..known.crash_signals import CRASHES
 from ..known.python_files import is_of_a_library
 from ..model import Frame, Language, NativeFrame, PythonFrame, Reason, Role, Stop, Value
 from ..session.session import Session
+from ..snapshot.core_file import read_core
+from ..snapshot.facts import ProcessReport
 from ..snapshot.report.diagnose import Finding
 from ..snapshot.report.full_stack import Area, area_at, full_stack
 from ..snapshot.report.telling_frame import place
@@ -87,6 +90,22 @@ async def crash_of(session: Session, maps: bool) -> Crash | None:
         area_at(session.pid, fault) if known and fault is not None else None,
         known,
     )
+
+
+def crash_in_core(path: str, report: ProcessReport) -> Crash | None:
+    """The crash that a core was written for, without variables; None where it was written for another reason.
+
+    Raises what ``read_core`` raises.
+    """
+    core, _ = read_core(path)
+    tid = core.threads[0][0]  # the kernel writes the one that crashed first
+    thread = next((one for one in report.threads if one.thread.tid == tid), None)
+    if thread is None or core.signal not in {int(signal.Signals[name]) for name in CRASHES}:
+        return None
+    name = signal.Signals(core.signal).name
+    at = f" at address {core.fault:#x}" if core.fault is not None else ""
+    description = f"{name}, {signal.strsignal(core.signal)}{at}"
+    return Crash(name, description, tid, core.name, report.pid, core.fault, thread.stack.frames, ())
 
 
 async def _members(session: Session, values: Sequence[Value]) -> list[Value]:

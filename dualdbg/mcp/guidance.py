@@ -42,6 +42,9 @@ PAGES = (
     Page("stepping.md", "where a step lands"),
     Page("values.md", "how values are shown, and what runs code"),
     Page("hung-processes.md", "stacks of running and hung processes, attach, cores"),
+    Page(
+        "compiled.md", "code that torch.compile has made: breakpoints @kernel, and from which lines it comes"
+    ),
     Page("trace.md", "who calls a native function, how often, and with what"),
 )
 

@@ -18,6 +18,7 @@ from .wording import for_tools
 _RUNS = "the program runs: continue_until(session=SESSION, seconds=0, at_time='pause') stops it"
 _STANDS = "it stands: stack(session=SESSION) shows where, continue_until(session=SESSION) lets it go on"
 _OVER = "it is over: output(session=SESSION) has what it wrote; run or attach begins another session"
+_OF_CORE = "it is a core: stack(session=SESSION) and variables read it"
 _NOT_KNOWN = "run or attach(pid=…) begins a session, attach(core=…) opens a core"
 # By what the session does; None: there is no such session, or none was meant.
 _BY_STATE = {
@@ -49,8 +50,6 @@ def next_call(error: DualdbgError, session: object, state: State | None, of_core
         if type(error) is kind:
             return for_tools(words, session)
     if type(error) in _OF_STATE:
-        own = (
-            _BY_STATE[state] if not of_core else "it is a core: stack(session=SESSION) and variables read it"
-        )
+        own = _OF_CORE if of_core else _BY_STATE[state]
         return for_tools(own, session)
-    return for_tools(error.hint, session)
+    return for_tools(error.hint or (_OF_CORE if of_core else _BY_STATE[state]), session)

@@ -60,6 +60,15 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\blocals lists those that are set", f"variables({_SESSION}) lists those that are set"),
     (r"\bup and down select a Python frame", "frame=NUMBER names a Python frame"),
     (r"(?<!\w)select a Python frame", "frame=NUMBER names a Python frame"),
+    (r"\bup and down select a frame\b", "frame=NUMBER names a frame"),
+    (r"\bnext or finish leads\b", f"step({_SESSION}, kind='next') or 'finish' leads"),
+    (
+        r"\bprint NAME and locals read from memory",
+        "evaluate without run_code, and variables, read from memory",
+    ),
+    (r"\bprint reads memory", "evaluate reads memory"),
+    (r"\bcontinue to a Python stop to evaluate", f"at a Python stop, to which {_GO_ON} leads, code runs"),
+    (r"\bbreak (?P<name>FILE:LINE if CONDITION)", r"the breakpoint \g<name>"),
     (
         r"\bpy repr\(EXPRESSION\) runs it",
         f"evaluate({_SESSION}, expression='repr(…)', run_code=true) runs it",
@@ -77,6 +86,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         r"\btype watch EXPRESSION at a Python stop",
         f"at a Python stop break({_SESSION}, add=['watch:py:EXPRESSION'])",
     ),
+    (r"\btype ivalue-stack: it shows", "ivalue-stack, which only the prompt has, shows"),
     (r"\btype watch\b", "the breakpoint watch:EXPRESSION"),
     (
         r"\btype (?P<name>(?:ivalue-stack|ivalue|tensor|jit-graph)\b[^:]*): ",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from typing import Any
@@ -29,7 +30,8 @@ def run_under_debugger(config: pytest.Config) -> None:
             )
         _wait_for_editor()
         return
-    options = ["--python", sys.executable]
+    _check_surroundings(given.dualdbg_ui)
+    options = ["--python", sys.executable, "--must-end"]
     for spec in given.dualdbg_break:
         options += ["--break", spec]
     if given.dualdbg_ui == "tui":
@@ -39,6 +41,23 @@ def run_under_debugger(config: pytest.Config) -> None:
     sys.stderr.flush()
     command = [*own_module("dualdbg"), "run", *options, *command_of(config)]
     os.execv(command[0], command)
+
+
+def _check_surroundings(ui: str | None) -> None:
+    """What would be said in words of ``dualdbg run``, which the user has not typed. Raises pytest.UsageError."""
+    from ..cli.dashboard import check_terminal
+    from ..errors import DualdbgError
+
+    try:
+        if ui == "tui":
+            check_terminal(option="--dualdbg-ui=tui")
+    except DualdbgError as error:
+        raise pytest.UsageError(f"{error.message}: {error.hint}") from error
+    if shutil.which("gdb") is None:
+        raise pytest.UsageError(
+            "--dualdbg-break and --dualdbg-ui need gdb, and there is none in PATH: apt-get install gdb (or dnf install "
+            "gdb)"
+        )
 
 
 def _wait_for_editor() -> None:

@@ -34,14 +34,16 @@ class History:
         self._items: dict[str, pytest.Item] = {}
         self._mute: _Mute | None = None
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_sessionstart(self) -> Generator[None, object, object]:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
         """Say nothing of what the first process has said."""
         self._mute = _Mute(self._config)
-        result = yield
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collectstart(self) -> None:
+        """pytest has said that it collects, as it did in the first process."""
         if all(record.phase == page.COLLECTING for record in self._records.values()):
             self._speak()  # no test was run yet, and none is on the screen
-        return result
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

@@ -89,6 +89,18 @@ def read(folder: Path, pid: int) -> Doing | None:
     return Doing(data[PHASE], what, _HEAD.unpack_from(data, _BEGAN)[0])
 
 
+def tell_of_end(folder: Path, pid: int) -> None:
+    """The end of a process has been seen, and what is to be told of it is written down."""
+    (folder / f"{pid}.ended").touch(0o600)
+
+
+def end_is_told(folder: Path, what: str) -> bool:
+    """Whether that is so for every process that has come to no end of ``what``."""
+    pids = (int(path.stem) for path in folder.glob("[0-9]*.now"))
+    doing = [pid for pid in pids if (found := read(folder, pid)) is not None and found.what == what]
+    return all((folder / f"{pid}.ended").exists() for pid in doing)
+
+
 def count_child(folder: Path, pid: int) -> None:
     """Tell a process that a child of its own has crashed."""
     page = _map(folder, pid, mmap.ACCESS_WRITE)

@@ -178,6 +178,7 @@ class Supervisor:
                         self._watched.remove(event.pid)
                         if event.pid == self._main:
                             return self._ended(event.status)
+                        self._worker_ended(event.pid, event.status)
                 self._look_for_hangs()
                 for key, _ in selector.select(self._until_the_next_hang()):
                     if key.fileobj is self._listener:
@@ -314,6 +315,16 @@ class Supervisor:
         journal.add(told.number)
         journal.close()
         return None
+
+    def _worker_ended(self, pid: int, status: int) -> None:
+        """A worker of pytest-xdist is no more; its controller waits for what is told of one that died in a test."""
+        assert self._folder is not None
+        doing = page.read(self._folder, pid)
+        if doing is not None and doing.is_test and doing.began and self._told_of(pid) is None:
+            from ..watch.incident import of_end
+
+            self._note(of_end(pid, status), pid)
+        page.tell_of_end(self._folder, pid)
 
     def _told_of(self, pid: int) -> Record | None:
         from .records import read_all

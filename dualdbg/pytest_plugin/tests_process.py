@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ..patience import patient
 from . import page
 from .annotations import annotation
 from .crash_report import collect_report, describe, tell_of_child
@@ -19,6 +20,8 @@ from .supervisor import Started
 
 # As many attributes has a report that says no more than its names, times and outcome.
 _FEW = len(pytest.TestReport("", ("", None, ""), {}, "passed", None, "call").__dict__)
+_TO_TELL = patient(10.0)  # seconds
+_LOOK_AGAIN = 0.02
 _NEXT = {"setup": page.CALL, "call": page.TEARDOWN, "teardown": page.TEARDOWN, "???": page.TEARDOWN}
 
 
@@ -144,7 +147,15 @@ class TestsProcess:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
-        """pytest-xdist tells of a worker that died at a test; here it is told why."""
+        """pytest-xdist tells of a worker that died at a test; here it is told why.
+
+        It has seen the end of a pipe, which comes before the supervisor has written down what it knows.
+        """
+        deadline = time.monotonic() + _TO_TELL
+        while (
+            self._is_traced and not page.end_is_told(self._folder, crashitem) and time.monotonic() < deadline
+        ):
+            time.sleep(_LOOK_AGAIN)
         for record in read_all(self._folder):
             if record.what == crashitem and not record.is_child and record.number not in self._told:
                 self._told.add(record.number)

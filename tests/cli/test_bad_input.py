@@ -371,3 +371,31 @@ def test_what_outlived_the_program_is_told(folder: Path) -> None:
 def test_a_syntax_error_is_told_in_words(folder: Path) -> None:
     done = dualdbg("run", "--stop-on-entry", "--batch", "-x", "py 1 +", script(folder, "x = 1\n"))
     assert "invalid syntax (<string>, line 1)" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("behind", ["", "@kernel", " if x", "@foo", "x", " foo"])
+def test_what_begins_as_a_line_of_a_file_is_never_imported(folder: Path, behind: str) -> None:
+    script(folder, "open('ran', 'w')\nprint('I ran')\n", "sidefx.py")
+    done = dualdbg("resolve", f"sidefx.py:1{behind}", "--cache", folder)
+    assert done.status in (2, 3)
+    assert not (folder / "ran").exists() and "I ran" not in done.stdout
+    assert "AttributeError" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run --report r --timeout -1 x.py", "-1 is no number of seconds above 0"),
+        ("run --report r --timeout nan x.py", "nan is no number of seconds above 0"),
+        ("mcp --idle x", "x is no number of seconds above 0"),
+        ("trace --for 0 -b malloc x.py", "0 is no number of seconds above 0"),
+        ("job --interval 99999 x", "99999 is no number of seconds above 0, 3600 at most"),
+        ("job --window 0 x", "0 is no whole number from 1 to 1000"),
+        ("stacks 1 --watch 2 --interval -1", "-1 is no number of seconds from 0, 86400 at most"),
+        ("stacks 1 --watch x", "x is no whole number from 1"),
+    ],
+)
+def test_a_number_that_does_not_fit_is_told_the_rule(words: str, said: str) -> None:
+    done = dualdbg(*words.split())
+    assert done.status == 2
+    assert said in done.stderr and "_seconds" not in done.stderr

@@ -122,6 +122,28 @@ def core(program: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.processes
+@pytest.mark.parametrize(
+    ("what", "part"), [("assert", "an assertion of C did not hold"), ("member", "SIGSEGV")]
+)
+def test_a_core_without_a_session_is_explained_too(
+    program: Path, tmp_path: Path, what: str, part: str
+) -> None:
+    core = tmp_path / f"core-{what}"
+    command = ["gdb", "-nx", "-batch", "-ex", f"run {what}", "-ex", f"gcore {core}", str(program)]
+    subprocess.run(command, capture_output=True, check=True)
+
+    async def work(tools: Tools) -> None:
+        answer = await tools("diagnose", core=str(core))
+        (finding,) = answer.data["findings"]
+        assert finding["kind"] == "crash" and len(finding["threads"]) == 1
+        assert part in finding["text"] and "(crash.cpp:" in finding["text"]
+        assert "Nothing that looks wrong" not in answer.text
+        assert f"attach(core={str(core)!r})" in answer.data["next"]
+
+    with_server(work)
+
+
+@pytest.mark.processes
 def test_of_a_core_no_process_with_its_number_is_read(core: str) -> None:
     async def work(tools: Tools) -> None:
         session = (await tools("attach", core=core)).data["session"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,12 @@ from mcp.shared.exceptions import MCPError
 from dualdbg import __version__
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
+from tests.support import ROOT
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 pytestmark = pytest.mark.processes
 
@@ -156,7 +163,15 @@ def test_lists_pages_and_prompts() -> None:
         assert len(json.dumps(told)) < 40_000, "what a client has to read before it begins"
         to_model = [{name: one[name] for name in ("name", "description", "inputSchema")} for one in told]
         assert len(json.dumps(to_model)) < 16_000, "what a model has to read before it begins"
+        assert "FILE:LINE@kernel" in json.dumps([one for one in to_model if one["name"] == "break"])
         pages = (await tools.client.list_resources()).resources
+        assert "compiled.md" in [one.name for one in pages]
+        wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+            "wheel"
+        ]
+        assert {f"docs/{one.name}" for one in pages} <= set(wheel["force-include"])
+        for page in pages:
+            assert (await tools.client.read_resource(page.uri)).contents[0].text.startswith("# ")
         text = (await tools.client.read_resource(pages[1].uri)).contents[0].text
         assert text.startswith("# Breakpoints")
         prompts = (await tools.client.list_prompts()).prompts

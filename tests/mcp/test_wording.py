@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.console.commands.registry import all_commands
 from dualdbg.errors import NoSuchThread, SpecError, StaleHandle, UsageError, WrongState
 from dualdbg.mcp.next_calls import next_call
 from dualdbg.mcp.registry import all_tools
@@ -24,6 +25,31 @@ COMMANDS = re.compile(
     r"|(?<![\w-])--(?:compiled|compiled-debug|cache|python|native|cwd|all-code|folded|json|env|break)\b"
     r"|(?:^|[:;,(]|\bor|\band) ?type (?!of|name|is|in)[a-z]+\b|\bpress Ctrl-C\b"
     r"|\b(?:info threads|info breakpoints|info libs|threads lists|locals lists|print --repr)\b"
+)
+# Names of the prompt's commands that hints have as words of English, or that tools have too.
+_WORDS = {
+    "gdb",
+    "process",
+    "thread",
+    "source",
+    "call",
+    "help",
+    "kill",
+    "save",
+    "list",
+    "set",
+    "return",
+    "exit",
+}
+_NAMES = "|".join(
+    sorted(
+        {name for one in all_commands() for name in one.names if len(name) > 1 and name.isalpha()} - _WORDS
+    )
+)
+# A command where a sentence begins, with its argument or with what it does.
+PROMPT = re.compile(
+    rf"(?:^|[;:,(] ?|\b(?:or|and|there) )(?:{_NAMES}) "
+    rf"(?:[A-Z]{{2,}}\b|\*|(?:(?:and|or) (?:{_NAMES}) )?(?:select|show|list|set|read|stop|let|lead)s?\b|to a\b)"
 )
 # Front ends that the server does not use; what runs in programs; and doctor, which is a command.
 _OTHERS = ("cli", "dap", "tui", "vscode", "pytest_plugin", "job", "bootstrap", "tracing", "doctor.py")
@@ -55,10 +81,11 @@ def _texts() -> Iterator[tuple[str, str]]:
 
 def test_no_hint_of_any_part_names_a_command_that_is_a_tool() -> None:
     texts = [row for row in _texts() if not row[0].startswith("mcp/wording.py")]
-    before = {place for place, text in texts if COMMANDS.search(text)}
-    after = {place: for_tools(text) for place, text in texts if COMMANDS.search(for_tools(text))}
-    assert len(before) > 20  # the test sees them
-    assert after == {}
+    for commands, least in ((COMMANDS, 20), (PROMPT, 5)):
+        before = {place for place, text in texts if commands.search(text)}
+        after = {place: for_tools(text) for place, text in texts if commands.search(for_tools(text))}
+        assert len(before) > least  # the test sees them
+        assert after == {}
 
 
 @pytest.mark.parametrize(
@@ -75,6 +102,11 @@ def test_no_hint_of_any_part_names_a_command_that_is_a_tool() -> None:
         ("Try --python /v/bin/python.", "Try python='/v/bin/python'."),
         ("Give a Python interpreter: --python PATH.", "python=PATH names an interpreter."),
         ("dualdbg ops --compiled c.cpp", "operator(compiled='c.cpp')"),
+        (
+            "print NAME and locals read from memory; continue to a Python stop to evaluate",
+            "evaluate without run_code, and variables, read from memory; "
+            "at a Python stop, to which continue_until(session='s1') leads, code runs",
+        ),
         ("ask again at its next stop", "ask again at its next stop"),
     ],
 )
@@ -118,6 +150,7 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
     ("stacks", {"match": "no such words in any command line"}),
     ("stacks", {"core": "/etc/passwd"}),
     ("diagnose", {"tree": 2**31 - 1}),
+    ("diagnose", {"pid": 2**31 - 1}),
     ("attach", {"pid": 2**31 - 1}),
     ("attach", {"core": "/nowhere"}),
     ("run", {"code": "1", "python": "/nowhere"}),
@@ -141,6 +174,24 @@ WRONG: list[tuple[str, dict[str, Any]]] = [
 
 
 @pytest.mark.processes
+def test_an_expression_that_an_engine_refuses_names_the_next_call() -> None:
+    async def work(tools: Tools) -> None:
+        code = "import time\nsecret = 5\ntime.sleep(0.1)"
+        session = (await tools("run", code=code, breakpoints=["clock_nanosleep"])).data["session"]
+
+        async def asked(text: str, **more: Any) -> str:
+            return await tools.refused("evaluate", session=session, expression=text, **more)
+
+        assert "language='python'" in (await asked("secret")).partition("\nnext: ")[2]
+        assert "language='native'" in (await asked("1 +", language="python")).partition("\nnext: ")[2]
+        assert "run_code=true" in (await asked("secret = 6", language="python")).partition("\nnext: ")[2]
+        found = await tools("evaluate", session=session, expression="secret", language="python")
+        assert found.data["value"]["value"] == "5"
+
+    with_server(work)
+
+
+@pytest.mark.processes
 def test_no_answer_of_the_server_names_a_command() -> None:
     async def work(tools: Tools) -> None:
         await tools("run", code="import time\ntime.sleep(1000)", seconds=10)
@@ -148,10 +199,10 @@ def test_no_answer_of_the_server_names_a_command() -> None:
         for name, arguments in WRONG:
             answer = await tools.ask(name, **arguments)
             said[f"{name} {arguments}"] = answer.text
-            assert answer.failed or any(one in answer.text for one in ("was not read", "rejected")), (
-                answer.text
-            )
-        assert {call: text for call, text in said.items() if COMMANDS.search(text)} == {}
+            assert answer.failed or "rejected" in answer.text, answer.text
+            assert not answer.failed or "\nnext: " in answer.text, answer.text
+        wrong = {call: text for call, text in said.items() if COMMANDS.search(text) or PROMPT.search(text)}
+        assert wrong == {}
         assert {name for name, _ in WRONG} <= set(all_tools())
 
     with_server(work)

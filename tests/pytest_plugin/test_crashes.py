@@ -306,3 +306,10 @@ def test_a_stack_that_is_full(tmp_path: Path) -> None:
     assert re.search(r"\.\.\. the same \d+ frames [\d]+ more times", done.out), done.out
     assert " py   test_it  test_it.py:8" in done.out
     assert len(done.out.splitlines()) < 200
+
+
+def test_that_tests_are_collected_is_said_once(tmp_path: Path) -> None:
+    suite = {"test_bad.py": "import os\nos.abort()\n", "test_good.py": "def test_a(): pass\n"}
+    done = run_pytest(tmp_path, suite, "--dualdbg", "-v", "--continue-on-collection-errors")
+    assert done.out.count("collecting ...") == 1, done.out
+    assert "1 passed, 1 error" in done.out

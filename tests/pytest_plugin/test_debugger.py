@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dualdbg.pytest_plugin.beginning import MARK
 from tests.pytest_plugin.driver import run_pytest
 from tests.tui.terminal import RealTerminal
@@ -19,6 +21,34 @@ def test_the_prompt_opens_at_the_place(tmp_path: Path) -> None:
     assert "AssertionError" in done.out and "number = 5" in done.out
     assert done.status == 1
     assert "1 failed" in done.out
+
+
+CRASH = "import ctypes\ndef test_a():\n    number = 5\n    ctypes.string_at(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("suite", "stdin", "status"),
+    [
+        (SUITE["test_it.py"], "", 3),  # the end of standard input at the breakpoint
+        (SUITE["test_it.py"], "quit\n", 3),
+        (SUITE["test_it.py"], "kill\n", 128 + 9),
+        (SUITE["test_it.py"], "continue\n", 1),
+        (SUITE["test_it.py"].replace("6", "5"), "continue\n", 0),
+        (CRASH, "continue\n", 3),  # at the SIGSEGV
+    ],
+)
+def test_a_run_that_did_not_finish_is_no_success(tmp_path: Path, suite: str, stdin: str, status: int) -> None:
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-break", "test_it.py:3", stdin=stdin)
+    assert done.status == status, done.out + done.err
+    assert "Breakpoint 1" in done.out
+
+
+def test_what_is_missing_is_said_in_options_of_pytest(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, SUITE, "--dualdbg-ui=tui")
+    assert done.status == 4 and "leave --dualdbg-ui=tui away" in done.err
+    empty = {"PATH": str(tmp_path / "nothing")}
+    done = run_pytest(tmp_path, SUITE, "--dualdbg-break=test_it.py:3", env=empty)
+    assert done.status == 4 and "apt-get install gdb" in done.err and "--gdb" not in done.err
 
 
 def test_an_editor_is_waited_for(tmp_path: Path) -> None:

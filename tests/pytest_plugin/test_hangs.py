@@ -82,3 +82,19 @@ def test_tasks():
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout=3")
     assert done.totals == {"failed": 1}
     assert "deadlock: 2 tasks await each other" in done.out
+
+
+def test_a_hang_without_a_finding_says_what_was_looked_at(tmp_path: Path) -> None:
+    suite = {"test_it.py": "import time\ndef test_a(): time.sleep(1000)\n"}
+    done = run_pytest(tmp_path, suite, "--dualdbg-timeout", "2")
+    assert done.status == 1
+    assert "Nothing that looks wrong: no thread waits for another one that is known, for a lock" in done.out
+
+
+def test_a_lock_that_a_test_takes_twice_is_told(tmp_path: Path) -> None:
+    text = (
+        "import threading\nlock = threading.Lock()\ndef test_a():\n    with lock:\n        with lock: pass\n"
+    )
+    done = run_pytest(tmp_path, {"test_it.py": text}, "--dualdbg-timeout", "2")
+    assert done.status == 1
+    assert "waits for the Python lock at 0x" in done.out and "which it holds itself" in done.out

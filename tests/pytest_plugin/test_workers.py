@@ -18,6 +18,24 @@ def test_b(): pass
 """
 
 
+ENDS = """
+import os
+def test_a(): pass
+def test_exit(): os._exit(7)
+def test_kill(): os.kill(os.getpid(), 9)
+def test_b(): pass
+"""
+
+
+def test_a_worker_that_ends_without_a_crash_is_told_with_how_it_ended(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, {"test_it.py": ENDS}, "-n", "2", "--dualdbg")
+    assert done.status == 1
+    assert done.totals == {"failed": 2, "passed": 2}
+    assert "FAILED test_it.py::test_exit - ended with status 7" in done.out
+    assert "FAILED test_it.py::test_kill - was ended by SIGKILL" in done.out
+    assert "crashed while running" not in done.out
+
+
 def test_a_worker_that_dies_or_hangs_is_told(tmp_path: Path) -> None:
     env = {"GITHUB_ACTIONS": "true"}
     done = run_pytest(tmp_path, {"test_it.py": SUITE}, "-n", "2", "--dualdbg-timeout", "3", env=env)

@@ -18,6 +18,7 @@ from dualdbg.snapshot.report.fold import fold, ranges
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.report.recursion import runs
 from dualdbg.snapshot.report.telling_frame import where, where_faulted, with_fault_shown
+from dualdbg.snapshot.report.wording import activity
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
 from dualdbg.stack_listing import StackListing
 
@@ -161,6 +162,30 @@ def test_tasks_that_await_each_other() -> None:
 )
 def test_tasks_that_may_go_on_are_no_deadlock(second: Task) -> None:
     assert of_tasks(task(1, 2), second, task(3)) == []
+
+
+def test_a_thread_that_waits_for_a_lock_of_its_own() -> None:
+    """Said only where memory says so: any thread may release a Lock, and a mutex of shared memory is of others too."""
+    own = thread(1, *COMMON, waits_for=Lock("lock", 0x20), held_locks=(0x20,))
+    other = thread(2, *COMMON)
+    (finding,) = diagnose([process(1, own, other)])
+    assert finding.kind == "lock" and finding.threads == ((1, 1),)
+    assert (
+        "which it holds itself" in finding.text and "only another thread that calls release()" in finding.text
+    )
+    (alone,) = diagnose([process(1, thread(1, *COMMON, waits_for=Lock("lock", 0x20)))])
+    assert "it is the only thread of the process" in alone.text
+    assert diagnose([process(1, thread(1, *COMMON, waits_for=Lock("lock", 0x20)), other)]) == []
+    (mutex,) = diagnose([process(1, thread(1, *COMMON, waits_for=Lock("mutex", 0x20, 1)))])
+    assert mutex.text.endswith("which it holds itself")
+    assert diagnose([process(1, thread(1, *COMMON, waits_for=Lock("mutex", 0x20, 0)))]) == []
+
+
+def test_what_a_futex_is_waited_for() -> None:
+    call = SystemCall("futex", (0x20, 0, 0, 0, 0, 0))
+    assert activity(thread(1, *COMMON, system_call=call)) == "waits to be woken (futex)"
+    known = thread(1, *COMMON, system_call=call, waits_for=Lock("lock", 0x20))
+    assert activity(known) == "waits for a lock (futex)"
 
 
 def test_a_lock_that_was_held_at_the_fork() -> None:

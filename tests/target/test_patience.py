@@ -55,7 +55,6 @@ ELSEWHERE = {
     "dualdbg/cli/sampling.py: seconds": "a time that has passed",
     "dualdbg/cli/commands/stacks.py: _LONGEST": "what a user may ask for",
     "dualdbg/cli/commands/job.py: _LONGEST": "what a user may ask for",
-    "dualdbg/cli/commands/trace.py: _LONGEST": "what a user may ask for",
     "dualdbg/job/verdict.py: seconds": "a time that has passed",
     "dualdbg/job/recorded_ranks.py: seconds": "a time that has passed",
     "dualdbg/trace/collector.py: _PAUSE": "between two looks",

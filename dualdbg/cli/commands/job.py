@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...console.style import Style
 from ...errors import UsageError
 from ...patience import patient
-from ..arguments import Parser
+from ..arguments import Parser, seconds, whole_number
 from ..main import tell
 
 if TYPE_CHECKING:
@@ -73,18 +74,22 @@ def make_parser() -> Parser:
         "--dualdbg", metavar="COMMAND", help="how dualdbg is called on the nodes (default: dualdbg)"
     )
     parser.add_argument(
-        "--timeout", type=_seconds, default=_TIMEOUT, metavar="SECONDS", help="for each node (default: 60)"
+        "--timeout",
+        type=partial(seconds, most=_LONGEST),
+        default=_TIMEOUT,
+        metavar="SECONDS",
+        help="for each node (default: 60)",
     )
     parser.add_argument(
         "--interval",
-        type=_seconds,
+        type=partial(seconds, most=_LONGEST),
         default=_INTERVAL,
         metavar="SECONDS",
         help="between the two looks (default: 1)",
     )
     parser.add_argument(
         "--window",
-        type=_count,
+        type=partial(whole_number, most=_MOST_AT_A_TIME),
         default=_WINDOW,
         metavar="N",
         help="ask so many nodes at a time (default: 64)",
@@ -98,20 +103,6 @@ def make_parser() -> Parser:
         "--all", action="store_true", help=f"the whole tree, not only its first {_LINES} lines"
     )
     return parser
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= _LONGEST:
-        raise ValueError(text)
-    return number
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= _MOST_AT_A_TIME:
-        raise ValueError(text)
-    return number
 
 
 def _refuse_what_files_have_no_use_for(parser: Parser, options: Namespace) -> None:

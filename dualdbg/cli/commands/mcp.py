@@ -8,7 +8,7 @@ import sys
 
 from ...errors import UsageError
 from .. import streams
-from ..arguments import Parser, add_session_options, asked, read_address
+from ..arguments import Parser, add_session_options, asked, read_address, seconds
 
 
 def main(words: list[str]) -> int:
@@ -72,17 +72,10 @@ def make_parser() -> Parser:
         help="only look: stacks, cores, operators; nothing is run, attached to or evaluated")  # fmt: skip
     add("--allow", metavar="PATH", action="append", default=[],
         help="run only this program, or those in this folder, and no expression; repeatable")  # fmt: skip
-    add("--idle", metavar="SECONDS", type=_seconds, default=1800.0,
+    add("--idle", metavar="SECONDS", type=seconds, default=1800.0,
         help="end a session that nobody asks for this long (default: 1800); attached processes go on")  # fmt: skip
     add("--http", metavar="[HOST:]PORT", help="serve streamable HTTP there, on loopback (port 0: a free one)")
     add("--token-file", metavar="FILE",
         help="with --http: serve only who has the first line of FILE as bearer token; made if not there")  # fmt: skip
     add_session_options(parser)
     return parser
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 1e9:
-        raise ValueError(text)
-    return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path, PurePath
@@ -27,15 +28,16 @@ def main(words: list[str]) -> int:
     from ...symbols.torch.compiled_search import is_place
     from ..resolving import resolved
 
-    callables = [name for name in given.names if not is_place(name)]
-    if given.cache is not None and len(callables) == len(given.names):
+    names = [_without_suffixes(name) for name in given.names]
+    callables = [name for name in names if not is_place(name)]
+    if given.cache is not None and len(callables) == len(names):
         raise UsageError(
             "resolve: --cache goes with FILE:LINE alone", "dualdbg resolve FILE:LINE --cache PATH"
         )
     python = given.python or default_python(os.environ.get)
     answers = iter(resolved(python, callables, given.setup, given.cwd) if callables else ())
     found_all = True
-    for at, name in enumerate(given.names):
+    for at, name in enumerate(names):
         if is_place(name):
             found, text, data = _of_place(name, Path(given.cache) if given.cache else None)
         else:
@@ -47,6 +49,19 @@ def main(words: list[str]) -> int:
         else:
             sys.stdout.write(("\n" if at else "") + text)
     return 0 if found_all else _NOT_FOUND_STATUS
+
+
+def _without_suffixes(name: str) -> str:
+    """The FILE:LINE that a breakpoint's spec begins with; any other name as it is. What begins so is never imported.
+
+    Raises SpecError for what is no spec.
+    """
+    if re.match(r".+?:\d{1,9}(?!\d)[^:]", name, re.DOTALL) is None:
+        return name
+    from ...symbols.locspec.breakpoint_spec import parse_spec
+
+    spec = parse_spec(name)
+    return f"{spec.subject}:{spec.line}" if spec.line is not None else name
 
 
 def _of_place(place: str, where: Path | None) -> tuple[bool, str, list[dict[str, Any]]]:

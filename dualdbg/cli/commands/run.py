@@ -20,6 +20,7 @@ from ..arguments import (
     add_session_options,
     asked,
     option_of_ours,
+    seconds,
     split_program,
 )
 from ..program_options import add_program_options, assignments, checked_program
@@ -42,6 +43,7 @@ class RunOptions:
     json: bool
     tui: bool
     asked: Asked
+    must_end: bool = False
     follow: str | None = None
     report: Path | None = None
     timeout: float | None = None  # seconds
@@ -105,6 +107,7 @@ def read_options(words: list[str]) -> RunOptions:
         batch=given.batch,
         json=given.json,
         tui=given.tui,
+        must_end=given.must_end,
         asked=replace(asked(given), stop_on_entry=given.stop_on_entry, core_folder=core_folder),
         follow=given.follow,
         report=here() / given.report if given.report is not None else None,
@@ -127,6 +130,7 @@ def _check_report(given: argparse.Namespace) -> None:
         "--batch": given.batch,
         "--json": given.json,
         "--tui": given.tui,
+        "--must-end": given.must_end,
         "--stop-on-entry": given.stop_on_entry,
         "--all-code": given.all_code,
         "--symbols": given.symbols,
@@ -138,13 +142,6 @@ def _check_report(given: argparse.Namespace) -> None:
         raise UsageError(text, "leave one of them away")
     if given.follow not in (None, "children"):
         raise UsageError(f"run: --report cannot follow {given.follow}", "--follow children, or none")
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < 1e9:
-        raise ValueError(text)
-    return number
 
 
 def _say_whose(option: str | None) -> None:
@@ -187,6 +184,7 @@ def make_parser() -> Parser:
     )
     add("--json", action="store_true", help="write events as JSON lines (docs/json.md)")
     add("--tui", action="store_true", help="show the whole debugger in this terminal (docs/dashboard.md)")
+    add("--must-end", action="store_true", help="exit with 3 where the program has not ended when you leave")
     add("--stop-on-entry", action="store_true", help="stop before the first line of the program")
     add(
         "--native",
@@ -216,7 +214,7 @@ def make_parser() -> Parser:
         metavar="DIR",
         help="run without a session; a crash is written into files there: text, JSON and HTML",
     )
-    add("--timeout", type=_seconds, metavar="S",
+    add("--timeout", type=seconds, metavar="S",
         help="with --report: a program that has not ended after S seconds is reported too, and ended")  # fmt: skip
     add("--on-crash", choices=["core"], help="core: keep the core of a program that crashes, in its folder")
     return parser

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...console.style import Style
 from ...errors import UsageError
 from ...terminal_text import cleaned
-from ..arguments import Parser, add_fix_ptrace
+from ..arguments import Parser, add_fix_ptrace, seconds, whole_number
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -269,12 +270,15 @@ def make_parser() -> Parser:
         help="for dualdbg job: each stack once, packed as base64 of gzip, which passes any connection",
     )
     parser.add_argument(
-        "--limit", type=_seconds, metavar="SECONDS", help="end after so long, whatever it waits for"
+        "--limit",
+        type=partial(seconds, most=_LONGEST, or_zero=True),
+        metavar="SECONDS",
+        help="end after so long, whatever it waits for",
     )
-    parser.add_argument("--watch", type=_count, metavar="N", help="take N samples, and say what moved")
+    parser.add_argument("--watch", type=whole_number, metavar="N", help="take N samples, and say what moved")
     parser.add_argument(
         "--interval",
-        type=_seconds,
+        type=partial(seconds, most=_LONGEST, or_zero=True),
         metavar="SECONDS",
         help="between samples and looks (default: 1; of a profile 0.05)",
     )
@@ -289,20 +293,6 @@ def make_parser() -> Parser:
     parser.add_argument("--idle", action="store_true", help="in a profile, count threads that sleep too")
     add_fix_ptrace(parser, "the stacks are read")
     return parser
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 <= number < _LONGEST:
-        raise ValueError(text)
-    return number
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 def _write(

@@ -17,11 +17,10 @@ from ..arguments import (
     add_fix_ptrace,
     add_session_options,
     asked,
+    seconds,
     split_program,
 )
 from ..program_options import add_program_options, assignments, checked_program
-
-_LONGEST = 1e9  # seconds
 
 
 @dataclass(frozen=True)
@@ -112,13 +111,6 @@ def _pid(given: argparse.Namespace, program: Program) -> int | None:
     return int(name)
 
 
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number < _LONGEST:
-        raise ValueError(text)
-    return number
-
-
 def make_parser() -> Parser:
     """The parser of the command line."""
     parser = Parser(
@@ -138,7 +130,7 @@ def make_parser() -> Parser:
     add("--no-live", action="store_true", help="no table on the terminal while the program runs")
     add("--perfetto", metavar="FILE", help="write each hit for https://ui.perfetto.dev and chrome://tracing")
     add("--folded", metavar="FILE", help="write who called what, as flamegraph.pl and speedscope read it")
-    add("--for", dest="seconds", type=_seconds, metavar="S", help="end the trace after S seconds")
+    add("--for", dest="seconds", type=seconds, metavar="S", help="end the trace after S seconds")
     add("--json", action="store_true", help="write the result, and what the program writes, as JSON lines")
     add("--native", action="store_true", help="PROGRAM is no script but an executable")
     add_program_options(parser)

@@ -22,9 +22,9 @@ class BreakArguments(Arguments):
     add: Annotated[
         Texts,
         Field(
-            description="specs: randn (an operator), a C or C++ function, FILE:LINE, py:NAME, throw, raise:ValueError, "
-            "uncaught, watch:EXPRESSION (native), watch:py:EXPRESSION (at a Python stop), signal:SIGUSR1; "
-            "suffixes: if CONDITION, hits N, thread T, temporary"
+            description="specs: randn (an operator), a C or C++ function, FILE:LINE, FILE:LINE@kernel (compiled), "
+            "py:NAME, throw, raise:ValueError, uncaught, watch:EXPRESSION (native), watch:py:EXPRESSION (at a Python "
+            "stop), signal:SIGUSR1; suffixes: if CONDITION, hits N, thread T, temporary"
         ),
     ] = []
     remove: Annotated[list[int], Field(description="numbers of breakpoints")] = []
@@ -34,8 +34,8 @@ class BreakArguments(Arguments):
 
 @tool("break", "Set, remove or list breakpoints", BreakArguments, BreakpointsAnswer)
 async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
-    """Set and remove breakpoints in either language; answers those that were added, and all of them where nothing was
-    to be added. A name that is not there yet waits for its library. The resource docs/breakpoints.md has all specs."""
+    """Set and remove breakpoints in either language; answers those added, or all where nothing was to be
+    added. A name that is not there yet waits for its library. The resource docs/breakpoints.md has all specs."""
     async with sessions.using(arguments.session) as debuggee:
         sessions.permissions.check_specs(arguments.add)
         table = debuggee.session.breakpoints

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -186,7 +187,12 @@ async def evaluate(sessions: Sessions, arguments: EvaluateArguments) -> Reply:
         language = frame.language if arguments.language == "frame" else Language(arguments.language)
         where = await debuggee.frame_in(language, tid, number)
         read = _run if arguments.run_code else _look
-        value = await read(debuggee, arguments.expression, tid, where, language)
+        try:
+            value = await read(debuggee, arguments.expression, tid, where, language)
+        except CommandError as error:
+            if error.hint or type(error) not in (CommandError, EvaluationError):
+                raise
+            raise EvaluationError(error.message, _instead(debuggee.id, language)) from error
         value = replace(value, name=value.name or arguments.expression)
         rows = Rows(_page(debuggee), arguments.limit, arguments.depth, arguments.length)
         (row,) = await rows.of([value])
@@ -199,6 +205,15 @@ async def evaluate(sessions: Sessions, arguments: EvaluateArguments) -> Reply:
         )
         text = f"{language.value}, in {where.function or '??'}: {as_text([row])}{_left(answer.left_out)}"
         return Reply(answer, bounded_text(text))
+
+
+def _instead(session: str, language: Language) -> str:
+    """What to call where an engine has refused an expression without more words."""
+    other = Language.PYTHON if language is Language.NATIVE else Language.NATIVE
+    return (
+        f"variables(session={session!r}) lists what there is in this frame; "
+        f"evaluate(…, language={other.value!r}) reads it in the other language"
+    )
 
 
 def _more(row: ValueRow, arguments: EvaluateArguments) -> str | None:
@@ -228,8 +243,8 @@ async def _look(debuggee: Debuggee, text: str, tid: int, frame: Frame, language:
             raise NoVariable(
                 error.message, f"variables(session={debuggee.id!r}) lists those that are set"
             ) from error
-        except EvaluationError as error:  # an attribute that its memory does not have
-            raise EvaluationError(error.message, again) from error
+        except EvaluationError as error:  # an attribute that its memory does not have; or a statement
+            raise EvaluationError(error.message, again if _is_python(text) else "") from error
     try:
         check_expression(text)
     except SpecError as error:
@@ -243,6 +258,15 @@ async def _look(debuggee: Debuggee, text: str, tid: int, frame: Frame, language:
             await to_its_end(session.hits.ask_gdb("set may-call-functions on"))
 
     return await session.interrupted(read)
+
+
+def _is_python(text: str) -> bool:
+    """Whether it can be run as Python: an expression, or a statement."""
+    try:
+        ast.parse(text.strip())
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return True
 
 
 async def _run(debuggee: Debuggee, text: str, tid: int, frame: Frame, language: Language) -> Value:

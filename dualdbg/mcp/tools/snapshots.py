@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -29,7 +30,7 @@ from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
 from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of, size_of
-from ..crash import Crash, crash_of, finding_of
+from ..crash import Crash, crash_in_core, crash_of, finding_of
 from ..debuggee import Debuggee
 from ..frames import Shown, note_of, shown
 from ..registry import Arguments, tool
@@ -45,6 +46,7 @@ _DEEPER = {
     False: "deeper frames: a larger depth",
     True: "deeper frames, beyond what one answer holds: without locals, or stack(session=…, thread=…, start=…)",
 }
+_CALL = re.compile(r"\b(?:stacks|attach|run|diagnose)\(")
 _LONGEST = 1500  # characters of a finding
 
 
@@ -88,6 +90,7 @@ async def stacks(sessions: Sessions, arguments: StacksArguments) -> Reply:
     target = arguments.chosen()
     wanted = Wanted(locals=arguments.locals)
     reports, failures = await _reports(sessions, arguments, wanted)
+    _refuse_unread(reports, failures, f"stacks({target})")
     call = f"stacks({target}, start={{start}})"
     return _groups(reports, failures, arguments, call)
 
@@ -116,7 +119,8 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
         findings = [finding_of(crash)] if crash is not None else []
     elif arguments.core is not None:
         reports = [await _of_core(arguments.core, wanted)]
-        findings = await in_thread(diagnose, reports)
+        died = await in_thread(crash_in_core, arguments.core, reports[0])
+        findings = [finding_of(died)] if died is not None else await in_thread(diagnose, reports)
     else:
         async with _processes(sessions, arguments) as pids:
             reports, failures = await _outside(sessions, pids, wanted)
@@ -126,6 +130,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
                 await asyncio.sleep(_BETWEEN_LOOKS)
                 reports, failures = await _outside(sessions, pids, wanted)
                 findings = await _findings(sessions, reports, earlier)
+    _refuse_unread(reports, failures, f"diagnose({target})")
     failures = _in_tools(failures)
     # A thread that the debugger holds waits for the debugger, which is nothing that looks wrong.
     findings = [one for one in findings if held is None or {tid for _, tid in one.threads} != {held}]
@@ -139,6 +144,18 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     listing = StackListing(Style())
     text = listing.findings(rows) + "".join(map(listing.failure, failures)) + f"{answer.next}\n"
     return Reply(answer, bounded_text(text))
+
+
+def _refuse_unread(reports: Sequence[ProcessReport], failures: Sequence[Failure], call: str) -> None:
+    """Where nothing could be read there is no answer. Raises TargetError, which says what to call then."""
+    if reports or not failures:
+        return
+    first, others = failures[0], len(failures) - 1
+    more = f" (nor were {others} other processes)" if others else ""
+    hint = for_tools(first.hint)
+    if not _CALL.search(hint):
+        hint = f"{hint}; then {call} again" if hint else f"{call} again"
+    raise TargetError(f"process {first.pid} was not read{more}: {first.message}", hint)
 
 
 def _after_diagnosis(target: str, arguments: TargetArguments, crash: Crash | None) -> str:

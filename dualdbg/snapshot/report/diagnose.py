@@ -15,7 +15,7 @@ from .standing import Standing, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
-from .waits import Earlier, Node, Scene, Wait, cycles, find_waits
+from .waits import Earlier, Node, Scene, Wait, cycles, find_waits, lock_in_words
 from .wording import activity
 
 
@@ -255,6 +255,45 @@ def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
     return _held(scene, waits, told, "lock", lambda wait: wait.what != "the GIL")
 
 
+def _of_itself(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """A lock that the thread has itself, by the mutex's owner or by a ``with`` block."""
+    findings = []
+    for node, thread in _waiting_threads(scene, told):
+        lock = thread.waits_for
+        if lock is None or lock.kind == "rlock" or scene.holder_of(node[0], lock) != node:
+            continue
+        text = (
+            f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which it holds itself"
+        )
+        if lock.kind == "lock":
+            text += f"\na Lock cannot be taken twice, as an RLock can; {_who_may_release(scene, node)}"
+        findings.append(Finding("lock", text, (node,)))
+    return findings
+
+
+def _alone(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """A lock of Python, which no other process can release, for which the only thread of a process waits."""
+    findings = []
+    for node, thread in _waiting_threads(scene, told):
+        lock = thread.waits_for
+        if lock is None or lock.kind != "lock" or not _is_only_thread(scene, node):
+            continue
+        text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}"
+        findings.append(Finding("lock", f"{text}\n{_who_may_release(scene, node)}", (node,)))
+    return findings
+
+
+def _who_may_release(scene: Scene, node: Node) -> str:
+    """Who may release a Lock that no other thread is known to hold. Any thread may; a Lock does not say who has it."""
+    if _is_only_thread(scene, node):
+        return "it is the only thread of the process: only a handler of a signal, or a time limit, can end the wait"
+    return "only another thread that calls release(), or a time limit, can end the wait"
+
+
+def _is_only_thread(scene: Scene, node: Node) -> bool:
+    return len(scene.processes[node[0]].threads) == 1
+
+
 def _gil(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     return _held(scene, waits, told, "gil", lambda wait: wait.what == "the GIL")
 
@@ -430,10 +469,12 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _forks,
     _workers,
     _locks,
+    _of_itself,
     _gil,
     _collectives,
     _io,
     _children,
     _notifications,
+    _alone,
     _busy,
 )

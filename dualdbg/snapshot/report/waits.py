@@ -85,6 +85,11 @@ def _moved(earlier: Earlier, processes: Sequence[ProcessReport]) -> Iterator[Nod
                 yield node
 
 
+def lock_in_words(lock: Lock) -> str:
+    """A lock, with where it lies."""
+    return f"{_LOCK_NAMES[lock.kind]} at {lock.address:#x}"
+
+
 _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Python RLock"}
 
 
@@ -105,7 +110,7 @@ def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | N
     lock = thread.waits_for
     if lock is None:
         return None
-    what = f"{_LOCK_NAMES[lock.kind]} at {lock.address:#x}"
+    what = lock_in_words(lock)
     holder = scene.holder_of(pid, lock)
     if holder is not None:
         return Wait((pid, tid), what, holder)

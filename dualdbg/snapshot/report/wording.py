@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..facts import SystemCall, ThreadReport
+from ..facts import Lock, SystemCall, ThreadReport
 from ..linux.procfs import STATES
 
 _SLEEPS = {"nanosleep", "clock_nanosleep"}
@@ -20,15 +20,15 @@ def activity(report: ThreadReport) -> str:
     if report.state and (report.state != "S" or call is None):  # a core does not tell
         parts.append(STATES.get(report.state, f"state {report.state}"))
     if call is not None and not report.thread.waits_for_gil:
-        parts.append(_call(call))
+        parts.append(_call(call, report.waits_for))
     return ", ".join(parts)
 
 
-def _call(call: SystemCall) -> str:
+def _call(call: SystemCall, lock: Lock | None) -> str:
     if call.name in _SLEEPS:
         return "asleep for a set time"
     if call.name in _FUTEX:
-        return "waits for another thread (futex)"
+        return "waits for a lock (futex)" if lock is not None else "waits to be woken (futex)"
     if call.descriptor is not None:
         what = f" ({call.descriptor.target})" if call.descriptor.target else ""
         return f"in {call.name} of descriptor {call.descriptor.number}{what}"
