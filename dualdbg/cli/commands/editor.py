@@ -36,5 +36,7 @@ def make_parser() -> Parser:
         epilog="editors:\n" + editors + "\n\nVS Code: dualdbg vscode init",
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below").offered = tuple(
+        EDITORS
+    )  # type: ignore[attr-defined]
     return parser
