@@ -109,6 +109,8 @@ def tell(message: str, hint: str = "") -> None:
 
 def _dispatch(words: list[str]) -> int:
     first = words[0] if words else "--help"
+    if first == "help" and words[1:]:
+        return _dispatch([words[1], "--help"])
     if first in ("-h", "--help", "help"):
         print(_help(), end="")
         return 0 if words else _USAGE_STATUS

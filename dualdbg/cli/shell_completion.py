@@ -30,6 +30,9 @@ def completion(shell: str) -> str:
 
 def _say_what_values_are(parser: argparse.ArgumentParser) -> None:
     for action in parser._actions:
+        action.choices = action.choices or getattr(
+            action, "offered", None
+        )  # words of a value that is checked later
         kind = _VALUES.get(action.metavar) if isinstance(action.metavar, str) else None
         if kind is not None and action.choices is None:
             action.complete = kind  # type: ignore[attr-defined]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import Provider
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -43,6 +44,7 @@ class Dashboard(Breaking, Looking):
     CSS_PATH = "dashboard.tcss"
     TITLE = "dualdbg"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings()]
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {command_palette.Palette}
 
     _quitting = False
 

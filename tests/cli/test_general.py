@@ -18,7 +18,7 @@ from dualdbg.cli import general, main
 from dualdbg.cli.commands import bug_report
 from dualdbg.cli.parsers import actions_of, command_parsers
 from dualdbg.cli.shell_completion import completion
-from dualdbg.cli.versions import NEEDED, OPTIONAL, versions
+from dualdbg.cli.versions import NEEDED, OPTIONAL, of_checkout, versions
 from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
@@ -61,8 +61,49 @@ def test_versions_of_all_that_is_needed() -> None:
     assert set(NEEDED) | {"tomli"} == {names(row) for row in project["dependencies"]}
     assert set(OPTIONAL) == {names(row) for extra in ("fast", "mcp") for row in extras[extra]}
     told = dict(versions())
-    assert told["dualdbg"] == __version__
+    assert told["dualdbg"].partition(",")[0] == __version__
     assert all(re.match(r"\d", told[name]) for name in NEEDED)
+
+
+def test_the_commit_of_a_checkout(tmp_path: Path) -> None:
+    git = require(shutil.which("git"), "git")
+
+    def run(*words: str) -> str:
+        command = [git, "-C", str(tmp_path / "one"), "-c", "user.name=a", "-c", "user.email=a@b", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    (tmp_path / "one").mkdir()
+    assert of_checkout(tmp_path / "one") == ""
+    run("init", "-q", "-b", "main")
+    assert of_checkout(tmp_path / "one") == ""  # nothing is committed yet
+    run("commit", "-q", "--allow-empty", "-m", "first")
+    commit = f", commit {run('rev-parse', 'HEAD')[:12]}"
+    assert of_checkout(tmp_path / "one") == commit
+    run("pack-refs", "--all")
+    assert of_checkout(tmp_path / "one") == commit
+    run("worktree", "add", "-q", "-b", "other", str(tmp_path / "two"))
+    assert of_checkout(tmp_path / "two") == commit
+    run("checkout", "-q", "--detach")
+    assert of_checkout(tmp_path / "one") == commit
+    assert dict(versions())["dualdbg"] == __version__ + of_checkout(ROOT)
+
+
+def test_help_of_a_command_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for words in (["help", "ops"], ["ops", "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main.main(words)
+        assert ended.value.code == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] and shown[0].startswith("usage: dualdbg ops")
+    assert main.main(["help", "nosuch"]) == 2
+    assert "there is no command 'nosuch'" in capsys.readouterr().err
+
+
+def test_a_file_behind_dot_is_told_how(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["libs", "--dot", "graph.dot"]) == 2
+    told = capsys.readouterr().err
+    assert "'graph.dot' is not the number of a process" in told and "dualdbg libs --dot > graph.dot" in told
 
 
 def names(requirement: str) -> str:
@@ -87,6 +128,8 @@ def test_completion_knows_every_option(shell: str) -> None:
         ("dualdbg run --cwd fol", "folder"),
         ("dualdbg --completion z", "zsh"),
         ("dualdbg vscode init --profile re", "remote"),
+        ("dualdbg editor nv", "nvim"),
+        ("dualdbg editor ", "nvim emacs helix zed"),
     ],
 )
 def test_bash_completes(line: str, found: str, tmp_path: Path) -> None:
@@ -95,7 +138,7 @@ def test_bash_completes(line: str, found: str, tmp_path: Path) -> None:
     (tmp_path / "completion").write_text(completion("bash"))
     asks = 'source ./completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _shtab_dualdbg; echo "${COMPREPLY[@]}"'
     done = subprocess.run(
-        ["bash", "--norc", "-c", asks, "bash", *line.split()],
+        ["bash", "--norc", "-c", asks, "bash", *line.split(" ")],
         capture_output=True,
         text=True,
         cwd=tmp_path,
@@ -208,7 +251,7 @@ def test_a_bug_report_of_this_machine(tmp_path: Path, monkeypatch: pytest.Monkey
         timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"    dualdbg: {__version__}\n" in done.stdout
+    assert f"    dualdbg: {dict(versions())['dualdbg']}\n" in done.stdout
     assert "error: gdb: no-such-gdb was not found" in done.stdout
     assert "told('…'): nothing" in done.stdout
     assert "hunter2" not in done.stdout and "sesame" not in done.stdout

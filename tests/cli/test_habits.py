@@ -255,3 +255,14 @@ def test_pytorchs_dump_as_it_is_typed_elsewhere(folder: Path) -> None:
     assert all("type ivalue $rsi: it reads memory and calls nothing" in error["hint"] for error in errors)
     told = [error["message"] for error in errors[len(native) :]]
     assert told == [f"{dump!r} is C++, and the frame is one of Python"] * 3
+
+
+def test_a_dump_of_a_name_that_the_frame_does_not_have(folder: Path) -> None:
+    """What is told to type is something that works there."""
+    done = batch(
+        folder, "helper", "call self->dump()", "p graph->dump()", "gdb print self->dump()", "call n->dump()"
+    )
+    *unknown, known = [error["hint"] for error in done.of("error")]
+    assert len(unknown) == 3
+    assert all("args shows its arguments" in hint and "ivalue $rsi" in hint for hint in unknown), unknown
+    assert known == "an IValue: ivalue n; a tensor: tensor n; a graph: jit-graph n"

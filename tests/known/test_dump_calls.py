@@ -39,6 +39,32 @@ ELEMENT = "ivalue (long)*(long*)$rsi + 16"
         ("(*(std::vector<c10::IValue>*)$rsi)[0].dump()", "ivalue-stack $rsi"),
         ("((at::Tensor*)$rdi)->print()", "tensor $rdi"),
         ("((at::Tensor*)$rdi)[2].print()", "tensor (long)$rdi + 16"),
+        ("((class c10::IValue*)$rsi)->dump()", "ivalue $rsi"),
+        ("((struct c10::IValue *)$rsi)->dump()", "ivalue $rsi"),
+        ("((const class c10::IValue &)$rsi).dump()", "ivalue $rsi"),
+        ("((c10::IValue*)...)->dump()", "ivalue EXPR"),
+        ("((c10::IValue*)…)->dump()", "ivalue EXPR"),
+        # pointers to pointers
+        ("((c10::IValue**)$rsi)[0]->dump()", "ivalue *(long*)$rsi"),
+        ("((c10::IValue**)$rsi)[1]->dump()", "ivalue *(long*)((long)$rsi + 8)"),
+        ("(*(c10::IValue**)$rsi)->dump()", "ivalue *(long*)$rsi"),
+        ("(**(c10::IValue**)$rsi).dump()", "ivalue *(long*)$rsi"),
+        ("(***(c10::IValue***)$rsi).dump()", "ivalue *(long*)*(long*)$rsi"),
+        ("**(c10::IValue**)$rsi", "ivalue *(long*)$rsi"),
+        ("(*((c10::IValue**)$rsi))[1].dump()", "ivalue (long)*(long*)$rsi + 16"),
+        ("(*(c10::IValue**)$rsi + 1)->dump()", "ivalue (long)*(long*)$rsi + 16"),
+        ("(*((c10::IValue**)$rsi + 1))->dump()", "ivalue *(long*)((long)$rsi + 8)"),
+        ("(&((c10::IValue*)$rsi)[1])->dump()", "ivalue (long)$rsi + 16"),
+        ("(*reinterpret_cast<c10::IValue**>($rsi))->dump()", "ivalue *(long*)$rsi"),
+        ("c10::IValue::dump(*(c10::IValue**)$rsi)", "ivalue *(long*)$rsi"),
+        ("((at::Tensor**)$rsi)[2]->print()", "tensor *(long*)((long)$rsi + 16)"),
+        ("(*(at::Tensor**)$rsi)->print()", "tensor *(long*)$rsi"),
+        ("((torch::jit::Graph**)$rdi)[1]->dump()", "jit-graph *(long*)((long)$rdi + 8)"),
+        ("(*(torch::jit::Stack**)$rsi)->back().dump()", "ivalue-stack *(long*)$rsi"),
+        # what holds a pointer
+        ("(*(std::shared_ptr<torch::jit::Graph>*)$rdi)->dump()", "jit-graph *(long*)$rdi"),
+        ("((std::shared_ptr<torch::jit::Graph>*)$rdi)->get()->dump()", "jit-graph *(long*)$rdi"),
+        ("((std::shared_ptr<torch::jit::Graph>*)$rdi)[1]->dump()", "jit-graph *(long*)((long)$rdi + 16)"),
     ],
 )
 def test_a_cast_tells_the_command(typed: str, instead: str) -> None:
@@ -48,9 +74,12 @@ def test_a_cast_tells_the_command(typed: str, instead: str) -> None:
 
 def test_a_variable_may_be_any_of_them() -> None:
     assert (
-        instead_of("value.dump()")
+        instead_of("value.dump()", "Couldn't find method Value::dump")
         == "an IValue: ivalue value; a tensor: tensor value; a graph: jit-graph value"
     )
+    for error in (None, 'No symbol "value" in current context.'):
+        told = instead_of("value.dump()", error)
+        assert "ivalue value" not in told and "args shows its arguments" in told
     assert not is_meant_for_a_native_frame("value.dump()")  # a graph has one in Python too
     assert is_meant_for_a_native_frame("value->dump()")
     assert instead_of("this->dump()").startswith("at the entry of a method this is in $rdi")
@@ -76,6 +105,8 @@ def test_an_element_of_the_stack(typed: str) -> None:
         "strlen(text)",
         "make().dump()",
         "(c10::IValue*)",
+        "(c10::IValue**)$rsi",  # no IValue yet
+        "((std::shared_ptr<int>*)$rsi)->dump()",
         "1 + 2",
         "a * (b)",
         "",

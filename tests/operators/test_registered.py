@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,15 @@ def test_operators_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     lines = {one["name"]: (one["file"], one["line"]) for one in by_key["CPU"]["python"]}
     place = (str(program), line_with(program, "def backward_of_doubled"))
     assert lines["mine_operators.backward_of_doubled"] == place
+    # Keys that PyTorch cannot be asked for by name are those of the kernel that its table tells.
+    for role, file in (
+        ("backend_impl", "RegisterCPU_N.cpp and the like"),
+        ("autograd_impl", "VariableType_N.cpp"),
+    ):
+        [kernel] = [one for one in doubled["kernels"] if one["python"][0]["name"].endswith(role)]
+        assert kernel["keys"] == layer(doubled, file, kernel["keys"][0])["keys"], role
+    meta = by_key["Meta"]["python"][0]["name"]
+    assert "fake_impl" in meta and meta.endswith("meta_kernel")  # functools.wraps gives it another's name
     called = by_key["AutogradCPU"]["python"][0]
     assert called["name"].endswith("autograd_impl") and "torch/_library" in called["file"]
     assert layer(doubled, "VariableType_N.cpp", "AutogradCPU")["made"] == "registered"
@@ -136,7 +146,7 @@ def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest
     )
     assert resolve.main(["torch.ops.quantized.add.default", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    specs = [entry["spec"] for entry in answer["entries"] if entry["role"] != "dispatcher"]
+    specs = [entry["spec"] for entry in answer["entries"] if not entry["role"].endswith("dispatcher")]
     assert answer["binds"] is False and specs
     program = tmp_path / "quantized.py"
     program.write_text(
@@ -153,6 +163,63 @@ def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest
     text = capsys.readouterr().out
     assert "  registered at aten/src/ATen/native/quantized/library.cpp:" in text
     assert "calls at::native::(anonymous namespace)::qadd_out<false>" in text
+
+
+@pytest.mark.torch
+@pytest.mark.processes
+@pytest.mark.slow
+def test_a_packet_and_an_overload_enter_what_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "calls.py"
+    program.write_text(
+        PYTHON_OPERATORS + "x = torch.ones(2)\ntorch.ops.mine.plain(x)\ntorch.ops.mine.plain.default(x)\n"
+    )
+    (tmp_path / "mine_operators.py").write_text(PYTHON_OPERATORS)
+    setup = ("--setup", "import mine_operators", "--cwd", str(tmp_path))
+    assert ops.main(["mine.plain", "--generated", *setup]) == 0  # a dot, as in Python
+    text = capsys.readouterr().out.partition("What a call through torch.ops enters first")[2]
+    packet, overload = re.findall(r"libtorch_python\.so\+0x[0-9a-f]+", re.sub(r", in .*", "", text))
+    assert packet != overload
+    assert re.findall(r"torch\.ops\.\S+", text) == [
+        "torch.ops.mine.plain(…),",
+        "torch.ops.mine.plain.default(…),",
+    ]
+    assert ops.main(["mine::plain.default", "--generated", *setup]) == 0
+    text = capsys.readouterr().out
+    assert overload in text and packet not in text
+    for called, place in (("torch.ops.mine.plain(x)", packet), ("torch.ops.mine.plain.default(x)", overload)):
+        words = [
+            "-b",
+            f"calls.py:{line_with(program, called)}",
+            "-x",
+            f"break {place}",
+            "-x",
+            "continue",
+            "-x",
+            "bt",
+        ]
+        shown = dualdbg("run", "--batch", *words, str(program)).stdout
+        assert "* Breakpoint 2: native" in shown, shown
+        assert f"<module>  {program}:{line_with(program, called)}" in shown.partition("* Breakpoint 2")[2]
+
+
+@pytest.mark.torch
+@pytest.mark.processes
+def test_names_that_pytorchs_own_namespaces_do_not_have(tmp_path: Path) -> None:
+    for name in ("quantized::ad", "prim::device", "higher_order::cond"):
+        with pytest.raises(SpecError, match=f"no operator {name} is registered") as caught:
+            ops.main([name])
+        assert "import" not in caught.value.hint
+        near = ["quantized::add"] if name.startswith("quantized") else []
+        assert re.findall(r"quantized::\w+", caught.value.hint) == near
+    (tmp_path / "mine_operators.py").write_text(PYTHON_OPERATORS)
+    with pytest.raises(SpecError, match="--setup has run") as caught:
+        ops.main(["mine.double", "--setup", "import mine_operators", "--cwd", str(tmp_path)])
+    assert caught.value.hint == "operators with a name like it: mine::doubled"
+    with pytest.raises(SpecError) as caught:
+        ops.main(["::addm"])
+    assert "torch.ops" not in caught.value.hint and "addmm" in caught.value.hint
 
 
 @pytest.mark.torch

@@ -49,6 +49,15 @@ def test_a_job_may_do_what_it_says_and_ends(workflow: Path) -> None:
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_a_step_fails_with_any_part_of_a_pipe(workflow: Path) -> None:
+    """Only where bash is asked for by name it runs with pipefail."""
+    content = read(workflow)
+    steps = [step for job in content["jobs"].values() for step in job["steps"]]
+    assert content["defaults"] == {"run": {"shell": "bash"}}
+    assert not [step for step in steps if "shell" in step]
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
 def test_no_job_keeps_credentials(workflow: Path) -> None:
     steps = [step for job in read(workflow)["jobs"].values() for step in job["steps"]]
     checkouts = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from textual.content import Content
-from textual.system_commands import SystemCommandsProvider
 from textual.widgets import Input
 
 from dualdbg.console.commands.information import INFO_WORDS
 from dualdbg.console.commands.registry import all_commands
+from dualdbg.tui.command_palette import Palette
 
 from .driver import Screen, on_screen
 
@@ -43,16 +43,14 @@ def test_the_palette_offers_keys_layouts_and_every_command(tmp_path: Path, count
     assert len({title for title, _ in rows}) == len(rows)
 
 
-def test_every_name_of_every_command_finds_it(tmp_path: Path, counter: Path) -> None:
+def test_every_name_of_every_command_finds_it_first(tmp_path: Path, counter: Path) -> None:
     """What is found is asked of the palette's own search: short names and gdb's names as well."""
 
     async def work(screen: Screen) -> None:
         await screen.stopped()
-        found = SystemCommandsProvider(screen.app.screen)
         for command in all_commands():
             for name in command.names:
-                titles = {str(hit.text) async for hit in found.search(name)}
-                assert f"Prompt: {', '.join(command.names)}" in titles, name
+                assert await first(screen, name) == f"Prompt: {', '.join(command.names)}", name
         forms = {f"info {word}" for word in INFO_WORDS} | {
             "frame function",
             "set var",
@@ -60,9 +58,37 @@ def test_every_name_of_every_command_finds_it(tmp_path: Path, counter: Path) -> 
             "process together",
         }
         for form in forms:
-            assert f"Prompt: {form}" in {str(hit.text) async for hit in found.search(form)}, form
+            assert await first(screen, form) == f"Prompt: {form}", form
         for action in screen.app.get_system_commands(screen.app.screen):
-            assert action.title in {str(hit.text) async for hit in found.search(action.title)}
+            assert await first(screen, action.title) == action.title
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+async def first(screen: Screen, text: str) -> str:
+    hits = [hit async for hit in Palette(screen.app.screen).search(text)]
+    best = max(hits)
+    assert sum(hit.score == best.score for hit in hits) == 1, f"{text}: what is first is chance"
+    return str(best.text)
+
+
+MEANT = {
+    "backt": "Prompt: bt, where, w, backtrace",  # the beginning of a name comes before words inside a title
+    "step over": "Go to the next line, over calls",
+    "Step  Into": "Go to the next line, into calls",
+    "step out": "Run until the function returns",
+    "resume": "Run on until the next stop",
+    "clear breakpoint": "Set or clear a breakpoint on the line of the cursor",
+    "registers": "Pane: Registers",
+    "mchcd": "Machine code of the frame, or its source again",
+}
+
+
+def test_beginnings_words_and_letters(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        for text, title in MEANT.items():
+            assert await first(screen, text) == title, text
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 
@@ -78,7 +104,7 @@ def test_what_is_typed_and_chosen_is_done(tmp_path: Path, counter: Path, size: t
         await screen.press(*text)
         assert palette.query_one(Input).value == text
         await screen.until(lambda: text in screen.text().partition(text)[2].lower(), f"{text} in the list")
-        await screen.press("down", "enter")
+        await screen.press("enter")
         await screen.until(lambda: len(screen.app.screen_stack) == 1, "the screen again")
 
     async def work(screen: Screen) -> None:

@@ -36,5 +36,6 @@ def make_parser() -> Parser:
         epilog="editors:\n" + editors + "\n\nVS Code: dualdbg vscode init",
     )
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    editor = parser.add_argument("editor", metavar="EDITOR", nargs="?", help="one of those below")
+    editor.offered = tuple(EDITORS)  # type: ignore[attr-defined]  # for completion; `main` says more of other names
     return parser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -52,7 +53,7 @@ def make_parser() -> Parser:
         description="The native libraries of a process, or of `import torch`: who needs whom, what is known of each, "
         "what gdb will read of it and why.",
     )
-    parser.add_argument("pid", nargs="?", type=int, metavar="PID", help="a process that runs")
+    parser.add_argument("pid", nargs="?", type=_pid, metavar="PID", help="a process that runs")
     parser.add_argument(
         "--python",
         metavar="PATH",
@@ -75,6 +76,15 @@ def make_parser() -> Parser:
     how.add_argument("--svg", metavar="FILE", help="the graph as a picture, drawn by Graphviz")
     how.add_argument("--json", action="store_true", help="one JSON object")
     return parser
+
+
+def _pid(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not the number of a process; --dot and --json write to standard output: "
+            "dualdbg libs --dot > graph.dot; --svg FILE draws a picture"
+        )
+    return int(text)
 
 
 def _configured(named: str | None) -> tuple[str, ...]:

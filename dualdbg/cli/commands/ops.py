@@ -42,6 +42,8 @@ def main(words: list[str]) -> int:
         sys.stdout.write("\n")
         return 0
     names = [operator_of(name) for name in given.names]
+    if given.setup:
+        names = [name if torch.table.is_operator(name) else with_namespace(name) for name in names]
     others = [name for name in names if is_others(torch, name)]
     if given.setup and not others:
         raise UsageError(
@@ -69,6 +71,12 @@ def operator_of(name: str) -> str:
     """The operator that a name in Python means, as ``torch.ops.aten.mm`` or ``torch.add``; others as they are."""
     found = re.fullmatch(r"torch\.ops\.(\w+)\.(.+)", name)
     return f"{found[1]}::{found[2]}" if found is not None else re.sub(r"^torch\.(Tensor\.)?", "", name)
+
+
+def with_namespace(name: str) -> str:
+    """The operator of an extension whose namespace stands before a dot, as in Python: ``mylib.myop``."""
+    found = re.fullmatch(r"(\w+)\.(\w+(?:\.\w+)?)", name)
+    return f"{found[1]}::{found[2]}" if found is not None else name
 
 
 def make_parser() -> Parser:
@@ -144,16 +152,28 @@ def _registered(
     found = {}
     for name, answer in zip(names, resolved(python, paths, setup, cwd), strict=True):
         if answer.error is not None or not answer.registrations:
-            namespace = name.partition("::")[0]
             raise SpecError(
                 f"no operator {name} is registered once PyTorch is imported{' and --setup has run' if setup else ''}: "
-                f"{answer.error or 'the name is no operator'}",
-                f"what registers it has to be imported: dualdbg ops {name} --setup 'import {namespace}'"
-                if not setup
-                else f"--setup has to import what has TORCH_LIBRARY({namespace}, …) or torch.library for it",
+                f"{answer.error or 'the dispatcher knows nothing of what has this name'}",
+                _instead(name, setup, answer.near),
             )
         found[name] = as_text(answer), as_data(answer)
     return found
+
+
+def _instead(name: str, setup: str | None, near: tuple[str, ...] | None) -> str:
+    """What to type instead of an operator that is not registered; ``near``: None where its namespace is unknown."""
+    namespace = name.partition("::")[0]
+    if near:
+        return f"operators with a name like it: {', '.join(near)}"
+    if near is not None:
+        return (
+            f"the dispatcher has no operator of {namespace} with a name like it; "
+            "those of TorchScript alone (prim::If) and those of higher order (higher_order::cond) are not in it"
+        )
+    if setup:
+        return f"--setup has to import what has TORCH_LIBRARY({namespace}, …) or torch.library for it"
+    return f"what registers it has to be imported: dualdbg ops {name} --setup 'import {namespace}'"
 
 
 def _compiled(wanted: str, where: Path | None, as_json: bool) -> int:

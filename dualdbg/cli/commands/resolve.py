@@ -130,7 +130,7 @@ def as_text(answer: Resolved) -> str:
 def _no_kernels_by_name(answer: Resolved) -> list[str]:
     """Why the operator's name is no breakpoint, and what is."""
     name = answer.operator
-    if any(entry.role != "dispatcher" for entry in answer.entries):
+    if any(not entry.role.endswith("dispatcher") for entry in answer.entries):
         why = "its kernels are in PyTorch's own libraries, where its name is not looked for: stop at the places below"
     elif answer.python is not None:
         why = "its kernels are written in Python"
@@ -162,7 +162,7 @@ def _shell_word(spec: str) -> str:
 
 def _as_data(answer: Resolved) -> dict[str, Any]:
     data = asdict(answer)
-    del data["registrations"]  # dualdbg ops shows them
+    del data["registrations"], data["near"]  # dualdbg ops shows them
     for entry in data["entries"]:
         entry["address"] = hex(entry["address"])
     return data

@@ -72,7 +72,7 @@ async def gdb(console: Console, argument: str) -> None:
     try:
         text = await console.ask_gdb(argument)
     except CommandError as error:
-        raise CommandError(error.message, instead_of(argument) or error.hint) from error
+        raise CommandError(error.message, instead_of(argument, error.message) or error.hint) from error
     console.show(TextReport(text))
 
 

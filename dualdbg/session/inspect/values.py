@@ -280,7 +280,7 @@ class ValueReader:
             try:
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
             except CommandError as error:
-                raise EvaluationError(error.message, instead_of(expression)) from error
+                raise EvaluationError(error.message, instead_of(expression, error.message)) from error
             return self.native_value(variable)
 
         return await self._halting.interrupted(read)

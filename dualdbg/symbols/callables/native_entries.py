@@ -120,6 +120,7 @@ def _resolved(answer: dict[str, Any]) -> Resolved:
         error=answer["error"],
         binds=answer["binds"],
         registrations=tuple(map(_registration, answer["registrations"])),
+        near=None if answer["near"] is None else tuple(answer["near"]),
     )
 
 

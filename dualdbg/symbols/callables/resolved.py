@@ -10,7 +10,8 @@ class NativeEntry:
     """One native function behind a callable.
 
     ``role``: ``function`` (the code itself), ``kernel`` (of an operator), ``caster`` (unpacks the arguments for
-    one overload), ``dispatcher`` (shared by many callables), ``get``, ``set``, or the name of a type slot.
+    one overload), ``dispatcher`` (shared by many callables; of torch.ops ``packet dispatcher``
+    and ``overload dispatcher``), ``get``, ``set``, or the name of a type slot.
     ``address`` is the link-time address in ``library``; ``function`` its demangled name, where the library tells;
     ``spec`` is what to type to stop there. ``note``: what calls that breakpoint may miss.
     """
@@ -93,7 +94,8 @@ class Resolved:
     ``entries`` are ordered by what a user wants to stop at. ``operator`` is the PyTorch operator that the callable
     stands for (``aten::mm``), whose own kernels ``operators.py`` names; ``overloads`` are its schemas; ``binds``
     says whether a breakpoint on its name finds its kernels. Of one that PyTorch's tables do not have, ``registrations``
-    are what the dispatcher knows, by overload.
+    are what the dispatcher knows, by overload. ``near``: where there is no such operator, those of its namespace with a
+    name like it; None where the namespace has none at all.
     """
 
     name: str
@@ -105,3 +107,4 @@ class Resolved:
     error: str | None
     binds: bool = False
     registrations: tuple[Registration, ...] = ()
+    near: tuple[str, ...] | None = None

@@ -195,11 +195,11 @@ class OperatorTable:
         if overloads:
             known = ", ".join(overloads)
             return SpecError(f"operator {base} has no overload {overload!r}", f"its overloads: {known}")
-        namespace, scope, operator = base.partition("::")
-        if scope:
+        namespace, _, operator = base.partition("::")
+        if namespace and operator:
             hint = f"an extension's operator: dualdbg resolve torch.ops.{namespace}.{operator} --setup 'import …'"
             return SpecError(f"{base} is not one of PyTorch's own operators", hint)
-        near = ", ".join(self.nearest(base))
+        near = ", ".join(self.nearest(operator or namespace))
         hint = f"nearest: {near}" if near else "dualdbg ops lists the operators"
         return SpecError(f"PyTorch has no operator named {base!r}", hint)
 

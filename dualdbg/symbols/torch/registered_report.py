@@ -139,10 +139,20 @@ def as_text(answer: Resolved) -> str:
             lines += textwrap.wrap(
                 ", ".join(others), 100, initial_indent="      ", subsequent_indent="      "
             )
-    shared = [entry for entry in answer.entries if entry.role == "dispatcher"]
-    lines += ["", "What torch.ops calls for every operator"] if shared else []
-    lines += [line for entry in shared for line in _entry_lines(entry)]
+    shared = [entry for entry in answer.entries if entry.role.endswith("dispatcher")]
+    lines += ["", "What a call through torch.ops enters first, whatever the operator"] if shared else []
+    for entry in shared:
+        lines += [f"  {_called_through(entry.role, answer.registrations[0].name)}", *_entry_lines(entry)]
     return "\n".join(lines)
+
+
+def _called_through(role: str, name: str) -> str:
+    """The object of torch.ops, and how it is called, that enters such a dispatcher."""
+    operator, _, overload = name.partition(".")
+    packet = f"torch.ops.{operator.replace('::', '.')}"
+    if role.startswith("packet"):
+        return f"{packet}(…), a packet, which chooses among its overloads"
+    return f"{packet}.{overload or 'default'}(…), one overload"
 
 
 def _layers_once(found: Sequence[Registration]) -> list[tuple[list[str], tuple[LayerRow, ...]]]:

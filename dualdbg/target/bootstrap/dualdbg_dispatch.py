@@ -8,6 +8,7 @@ and nothing of them is called.
 from __future__ import annotations
 
 import ctypes
+import difflib
 import os
 import types
 
@@ -30,6 +31,10 @@ word = callables.word
 
 # The end of a line of _dispatch_dump_table: the kernel is one that all operators share.
 SHARED = "[backend fallback]"
+OF_ONE_KEY = "[kernel]"
+MOST_NEAR = 3
+# Operators that take functions: written in Python, unknown to the dispatcher.
+HIGHER_ORDER = "higher_order"
 # How far from a kernel of torch.library the user's functions may lie, in closures and attributes.
 MOST_STEPS = 12
 # The modules whose objects lead there.
@@ -51,27 +56,49 @@ def registration(overload: Any) -> Answer:
         "schema": str(schema),
         "dump": torch._C._dispatch_dump(name),
         "table": table,
-        "kernels": kernels_by_key(name, own_keys(table)),
+        "kernels": kernels_by_key(name, own_rows(table)),
     }
 
 
-def own_keys(table: str) -> list[str]:
-    """The dispatch keys that do not lead to what all operators share."""
-    lines = [line for line in table.splitlines() if not line.rstrip().endswith(SHARED)]
-    return [line.partition(":")[0].strip() for line in lines if ":" in line]
+def near(namespace: str, name: str) -> list[str] | None:
+    """The operators of a namespace whose names are like one that it does not have; None where it has none at all."""
+    import torch
+
+    known = {full.partition(".")[0].partition("::")[::2] for full in torch._C._dispatch_get_all_op_names()}
+    names = sorted(one for space, one in known if space == namespace)
+    if not names and namespace != HIGHER_ORDER and not is_of_torchscript(namespace):
+        return None
+    return [f"{namespace}::{one}" for one in difflib.get_close_matches(name, names, MOST_NEAR) if one != name]
 
 
-def kernels_by_key(name: str, keys: list[str]) -> list[Answer]:
+def is_of_torchscript(namespace: str) -> bool:
+    """Whether TorchScript has operators of a namespace, all of which are in its own table."""
+    import torch
+
+    prefix = namespace + "::"
+    return any(schema.name.startswith(prefix) for schema in torch._C._jit_get_all_schemas())
+
+
+def own_rows(table: str) -> dict[str, str]:
+    """The dispatch keys that do not lead to what all operators share, and what the table says of each."""
+    lines = [line.strip() for line in table.splitlines() if not line.rstrip().endswith(SHARED)]
+    split = (line.partition(": ") for line in lines)
+    return {key: told for key, colon, told in split if colon}
+
+
+def kernels_by_key(name: str, rows: dict[str, str]) -> list[Answer]:
     """Each kernel with all keys that lead to it. None where this PyTorch does not give kernels by key."""
     import torch
 
     kernel_of: Any = getattr(torch._C, "_dispatch_get_computed_kernel_for_dispatch_key", None)
     memory = OwnMemory()
     found: dict[tuple[int, ...], Answer] = {}
-    for key in keys if kernel_of is not None else ():
+    nameless = []
+    for key in rows if kernel_of is not None else ():
         try:
             kernel = kernel_of(name, key)
-        except RuntimeError:  # no kernel for it
+        except RuntimeError:  # PyTorch does not read the names of all keys that its table has
+            nameless.append(key)
             continue
         # A pybind11 object points to its value, a SafeKernelFunction, which begins with the KernelFunction.
         words = dispatcher.words_of_kernel(word(id(kernel) + HEAD))
@@ -84,7 +111,24 @@ def kernels_by_key(name: str, keys: list[str]) -> list[Answer]:
         # Around Python there is only what serves all kernels in Python.
         entries = [] if python else entries_of(memory, words, memory.is_native)
         found[identity] = {"keys": [key], "entries": entries, "python": python}
-    return list(found.values())
+    kernels = list(found.values())
+    add_nameless(kernels, nameless, rows)
+    return kernels
+
+
+def add_nameless(kernels: list[Answer], nameless: list[str], rows: dict[str, str]) -> None:
+    """Add the keys that cannot be asked for to the kernel that the table tells: one that serves many keys at once.
+
+    Of a kernel for one key the table tells no more than the line that registered it, which may be one for several.
+    """
+    asked = [(kernel, {rows[key] for key in kernel["keys"]}) for kernel in kernels]
+    for key in nameless:
+        alike = [kernel for kernel, told in asked if rows[key] in told]
+        if len(alike) == 1 and not rows[key].endswith(OF_ONE_KEY):
+            alike[0]["keys"].append(key)
+    order = list(rows)
+    for kernel in kernels:
+        kernel["keys"].sort(key=order.index)
 
 
 def foreign_kernels(name: str, overload: str) -> list[Answer]:
@@ -214,6 +258,9 @@ def is_pytorchs(function: Any) -> bool:
 
 
 def described(role: str, function: Any) -> Answer:
+    """Where a function is written. Its name is that of its code: functools.wraps gives it the one of another."""
     code = function.__code__
-    name = f"{function.__module__}.{function.__qualname__}"
+    qualified = function.__qualname__ if not hasattr(function, "__wrapped__") else code.co_name
+    module = function.__globals__.get("__name__", function.__module__)
+    name = f"{module}.{getattr(code, 'co_qualname', qualified)}"  # co_qualname: since Python 3.11
     return {"role": role, "file": code.co_filename, "line": code.co_firstlineno, "name": name}

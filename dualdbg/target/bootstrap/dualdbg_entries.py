@@ -75,6 +75,10 @@ def described(name: str) -> Answer:
         describe(found(name), answer)
     except Exception as error:
         answer["error"] = f"{type(error).__name__}: {error}"
+    parts = name.split(".")
+    unknown = answer["error"] or not answer["registrations"]
+    if unknown and parts[:2] == ["torch", "ops"] and len(parts) > 3:
+        answer["near"] = dispatch.near(parts[2], parts[3])
     return answer
 
 
@@ -203,9 +207,17 @@ def describe_torch_operator(value: Any, answer: Answer) -> None:
         answer["overloads"].append(str(overload._schema))
         if overload.namespace != "aten":
             describe_registration(overload, answer)
+    # What torch.ops calls, whatever the operator: a packet and its overloads have different functions.
+    if not one:
+        add_dispatcher(value, "packet dispatcher", answer)
+    if overloads:
+        add_dispatcher(overloads[0], "overload dispatcher", answer)
+
+
+def add_dispatcher(value: Any, role: str, answer: Answer) -> None:
     for entry in described_object(value._op, answer["name"])["entries"]:
-        if entry["role"] == "caster":  # what torch.ops calls, whatever the operator
-            answer["entries"].append({**entry, "role": "dispatcher", "signature": None})
+        if entry["role"] == "caster":
+            answer["entries"].append({**entry, "role": role, "signature": None})
 
 
 def describe_registration(overload: Any, answer: Answer) -> None:
@@ -232,7 +244,7 @@ def nothing(name: str) -> Answer:
     """The answer of a name of which nothing is known yet."""
     empty: Answer = {"name": name, "kind": None, "entries": [], "operator": None, "overloads": []}
     empty["binds"] = False
-    return {**empty, "registrations": [], "python": None, "error": None}
+    return {**empty, "registrations": [], "python": None, "error": None, "near": None}
 
 
 # The answer ---------------------------------------------------------------------------------------

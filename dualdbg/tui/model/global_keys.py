@@ -9,7 +9,10 @@ from textual.binding import Binding
 
 @dataclass(frozen=True)
 class Key:
-    """``name`` is what the user's table calls the action; ``footer`` the short word at the bottom ("" for none)."""
+    """``name`` is what the user's table calls the action; ``footer`` the short word at the bottom ("" for none).
+
+    ``other_names`` are those of other debuggers, by which the palette finds it.
+    """
 
     name: str
     keys: str
@@ -17,13 +20,32 @@ class Key:
     about: str
     footer: str = ""
     priority: bool = False
+    other_names: tuple[str, ...] = ()
 
 
 KEYS = (
-    Key("continue", "f5,c", "run('continue')", "Run on until the next stop", "Continue"),
-    Key("next", "f10,n", "run('next')", "Go to the next line, over calls", "Next"),
-    Key("step", "f11,s", "run('step')", "Go to the next line, into calls", "Step"),
-    Key("finish", "shift+f11,f23,f", "run('finish')", "Run until the function returns", "Finish"),
+    Key(
+        "continue",
+        "f5,c",
+        "run('continue')",
+        "Run on until the next stop",
+        "Continue",
+        other_names=("resume",),
+    ),
+    Key(
+        "next", "f10,n", "run('next')", "Go to the next line, over calls", "Next", other_names=("step over",)
+    ),
+    Key(
+        "step", "f11,s", "run('step')", "Go to the next line, into calls", "Step", other_names=("step into",)
+    ),
+    Key(
+        "finish",
+        "shift+f11,f23,f",
+        "run('finish')",
+        "Run until the function returns",
+        "Finish",
+        other_names=("step out",),
+    ),
     Key("until", "ctrl+f10,t", "until", "Run to the line of the cursor"),
     Key("pause", "f6", "pause", "Stop the program where it is", "Pause"),
     Key(
