@@ -125,7 +125,8 @@ def places(parameters: list[str], hidden: bool | None, member: bool | None, **kn
     """Where the parameters are: registers, or the offset on the stack."""
     placing = module("placing")
     what = placing.Passing([(kind, kind) for kind in parameters], hidden, member, **known)
-    rows = placing.places(what, placing.readings(what))
+    rows = [row for _, kind, row in placing.agreed(what)]
+    rows += [None] * (len(parameters) - len(rows))
     return [
         None if row is None else " ".join(map(str, row)) if hasattr(row, "offset") else words(row)
         for row in rows
@@ -145,6 +146,7 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     assert places(["int"], False, None, evidence=evidence(("rdi",), ("rdi",))) == ["rsi"]
     assert places(["int"], False, None, evidence=evidence(("rdi",), (), ("rdi",), True)) == ["rdi"]
     assert places(["int"], False, None, filled=("rdi", "rsi")) == ["rsi"]
+    assert places(["int"], False, None, filled=("rdx", "rcx")) == [None]  # of another ABI
     assert places(["Unknown", "int"], False, False) == [None, None]
     assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
     assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [
@@ -154,3 +156,15 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     ]
     assert places(["int", "..."], None, False, result="void") == ["rdi", None]
     assert places(["int"], None, False, result="std::vector<int, std::allocator<int> >") == ["rsi"]
+
+
+def test_a_place_that_a_caller_may_have_left_is_none() -> None:
+    """Clang puts nothing where the function does not use what it is given."""
+    evidence = module("entry_code").Evidence(("rdi", "xmm1"))
+    kinds = ["int", "long", "double", "double"]
+    assert places(kinds, False, False, evidence=evidence) == ["rdi", "rsi", "xmm0", "xmm1"]
+    found = places(kinds, False, False, evidence=evidence, callers_fill=False)
+    assert found == ["rdi", None, None, "xmm1"]
+    view = "std::basic_string_view<char, std::char_traits<char> >"
+    assert places([view], False, False, evidence=evidence, callers_fill=False) == [None]
+    assert places(["long double"], False, False, evidence=evidence, callers_fill=False) == [None]

@@ -35,6 +35,7 @@ def passing_of(signature: Signature) -> Passing:
         signature.this,
         signature.by_address,
         as_written=signature.by_name,
+        callers_fill=signature.callers_fill,
     )
 
 
