@@ -63,18 +63,19 @@ class Reading(NamedTuple):
 def passing(raw: "Dict[str, Any]") -> Passing:
     """What the session has sent."""
     evidence = raw.get("evidence")
+    callers_fill = raw.get("callers_fill", True)
     return Passing(
         [(name, kind) for name, kind in raw["parameters"]],
         raw["hidden"],
         raw["member"],
         raw.get("result"),
         raw.get("table", False),
-        raw.get("by_address", ()),
+        raw.get("by_address", ()) if callers_fill else (),  # Clang alone has [[clang::trivial_abi]]
         raw.get("this"),
         Evidence(**evidence) if evidence is not None else None,
         raw.get("as_written", False),
         raw.get("filled", ()),
-        raw.get("callers_fill", True),
+        callers_fill,
     )
 
 
