@@ -13,7 +13,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
-from .att import Instruction, Memory, Row, memory, parsed, register
+from .att import PARTS, Instruction, Memory, Row, memory, parsed, register
 
 INTEGERS = ARGUMENTS[X86_64]
 FLOATS = tuple("xmm%d" % number for number in range(8))
@@ -260,41 +260,93 @@ def _piece(operand: str, name: str, holds: "Dict[str, Tuple[str, int]]") -> "Opt
     return held[0], min(held[1], size)
 
 
-def _is_unoptimised(code: Code, rows: "Sequence[Instruction]", stored: _Stored) -> bool:
-    slots = {offset: name for name, offset in stored.slots.items()}
-    left = set(stored.slots)
-    constants: Set[Tuple[int, str]] = set()
-    for one in rows[stored.end :]:
-        for operand in map(memory, () if one.name.startswith("lea") else one.operands):
-            if operand is None or not _is_slot(operand):
-                continue
-            is_target = operand == memory(one.operands[-1]) and not one.only_reads
-            if is_target and not _READS_LAST.match(one.name):
-                constants = {(offset, width) for offset, width in constants if offset != operand.offset}
-            elif slots.get(operand.offset) in left or (operand.offset, _width(one)) in constants:
-                return True
-        if one.name.startswith("mov") and len(one.operands) == 2 and one.operands[0].startswith("$"):
-            place = memory(one.operands[1])
-            if place is not None and _is_slot(place):
-                constants.add((place.offset, _width(one)))
-        left -= _written(one)
-    if not code.complete:
+# What an optimiser never leaves, whatever is volatile or atomic and wherever addresses go: a copy of a register that
+# nothing else reads, while the register to which it is copied was free all along. Its allocator makes one of the two.
+_NEAR = 8  # instructions
+_UNSEEN = re.compile(r"i?mul|i?div|cmpxchg|stos|lods|scas|c[lwqb]t|xlat|in|out|syscall")
+
+
+def _is_unoptimised(rows: "Sequence[Instruction]", targets: "Set[int]") -> bool:
+    return any(
+        _is_loaded_and_moved(rows, at, targets) or _is_moved_and_stored(rows, at) or _is_there_and_back(rows, at)
+        for at in range(len(rows))
+    )
+
+
+def _is_loaded_and_moved(rows: "Sequence[Instruction]", at: int, targets: "Set[int]") -> bool:
+    """``mov -0x8(%rbp),%rax``, ``mov %rax,%rdi``, and nothing more of ``rax``."""
+    one = rows[at]
+    if one.name not in ("mov", "lea") or len(one.operands) != 2 or one.operands[1] != "%rax":
         return False
-    beginning = {one.address for one in rows[: stored.end]}
-    used = [
-        place.offset
-        for one in code.rows.values()
-        if one.address not in beginning
-        for place in map(memory, one.operands)
-        if place is not None and place.base == "rbp"
-    ]
-    return any(all(abs(offset - other) >= 32 for other in used) for offset in slots)
+    place = memory(one.operands[0])
+    if place is None or not _is_slot(place):
+        return False
+    between: Set[str] = set()
+    for behind in range(at + 1, min(at + _NEAR, len(rows))):
+        move = rows[behind]
+        if move.address in targets or not _is_move(move):
+            return False
+        if move.operands[0] == "%rax":
+            part = register(move.operands[1])
+            free = part is not None and part[1] == 8 and part[0] not in {*between, "rax", "rsp", "rbp"}
+            return free and _is_dead("rax", rows[behind + 1 :], targets)
+        between |= _named(move)
+        if "rax" in between:
+            return False
+    return False
 
 
-def _width(one: Instruction) -> str:
-    """The letter of the size of an operand in memory."""
-    parts = [part for part in map(register, one.operands) if part is not None]
-    return {8: "q", 4: "l", 2: "w", 1: "b"}[parts[0][1]] if parts else one.name[-1]
+def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int) -> bool:
+    """``mov %esi,%eax``, ``mov %al,-0xc(%rbp)``, and nothing more of ``eax``, though ``sil`` could be stored."""
+    one = rows[at]
+    source, target = (register(operand) for operand in one.operands) if len(one.operands) == 2 else (None, None)
+    if one.name != "mov" or source is None or target is None or source[0] not in INTEGERS or source[1] != 4:
+        return False
+    for behind in range(at + 1, min(at + _NEAR, len(rows))):
+        move = rows[behind]
+        part, place = (register(move.operands[0]), memory(move.operands[1])) if _is_move(move) else (None, None)
+        if part is not None and part[0] == target[0] and part[1] < 4 and place is not None and _is_slot(place):
+            return _is_dead(target[0], rows[behind + 1 :], set())
+        if not _is_move(move) or target[0] in _named(move) or source[0] in move.written():
+            return False
+    return False
+
+
+def _is_there_and_back(rows: "Sequence[Instruction]", at: int) -> bool:
+    """``movq %xmm0,%rax``, ``movq %rax,%xmm0``."""
+    if at + 1 == len(rows) or rows[at].name != "movq" or rows[at + 1].name != "movq":
+        return False
+    there, back = rows[at].operands, rows[at + 1].operands
+    return len(there) == 2 and there[0][1:] in FLOATS and there[1] == "%rax" and back == [*reversed(there)]
+
+
+def _is_move(one: Instruction) -> bool:
+    return len(one.operands) == 2 and (_MOVES.match(one.name) is not None or one.name == "lea")
+
+
+def _named(one: Instruction) -> "Set[str]":
+    names = re.findall(r"%(\w+)", " ".join(one.operands))
+    return {PARTS[name][0] for name in names if name in PARTS}
+
+
+def _is_dead(name: str, rows: "Sequence[Instruction]", targets: "Set[int]") -> bool:
+    """Whether a register is written to, or lost in a call, before anything reads it."""
+    for one in rows:
+        if one.address in targets or one.jumps or one.returns:
+            return False
+        if one.calls:
+            return name not in INTEGERS and name not in _named(one)
+        if name in _named(one):
+            part = register(one.operands[-1])
+            is_new = _is_move(one) and part is not None and part[0] == name and part[1] >= 4
+            return is_new and "%" + name not in one.operands[0] and name not in _sources(one)
+        if not one.operands or one.is_repeated or _UNSEEN.match(one.name):
+            return False  # perhaps it reads rax without naming it
+    return False
+
+
+def _sources(one: Instruction) -> "Set[str]":
+    return _named(one._replace(operands=one.operands[:-1]))
 
 
 def _is_slot(place: Memory) -> bool:
@@ -312,7 +364,7 @@ def evidence(code: Code) -> Evidence:
     """What the code of a function tells of its arguments."""
     straight = code.straight()
     stored = _stored(straight)
-    if stored is not None and stored.sizes and _is_unoptimised(code, straight, stored):
+    if stored is not None and stored.sizes and _is_unoptimised([*code.rows.values()], code.jumped_to):
         return _of_stores(straight, stored)
     found: Dict[str, bool] = {}
     for at, left in _untouched(code).items():

@@ -40,12 +40,32 @@ READ = {
     ),
     "padding": (["nopw   0x0(%rdi,%rsi,1)", "push   %rcx", "ret"], "", "", False),
     "what was not optimised": (
-        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "pop    %rbp", "ret"],
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rax,%rdi",
+         "call   0x900", "leave", "ret"],
         "rdi rsi", "rdi", True,
+    ),
+    "what is volatile": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "pop    %rbp", "ret"],
+        "rdi rsi", "", False,
+    ),
+    "a copy of what is used again": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rax,%rdi", "mov    %rax,%rsi",
+         "call   0x900", "leave", "ret"],
+        "rdi", "", False,
+    ),
+    "a copy to a register that was not free": (
+        [*FRAME, "mov    %rsi,-0x8(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rdi,%rsi", "mov    %rax,%rdi",
+         "call   0x900", "leave", "ret"],
+        "rsi", "", False,
+    ),
+    "a double there and back": (
+        [*FRAME, "movsd  %xmm0,-0x8(%rbp)", "movsd  -0x8(%rbp),%xmm0", "movq   %xmm0,%rax", "movq   %rax,%xmm0",
+         "pop    %rbp", "ret"],
+        "xmm0", "", True,
     ),
     "a number from the stack between the stores": (
         [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,%eax", "mov    0x10(%rbp),%edx", "mov    %al,-0xc(%rbp)",
-         "mov    %dx,-0x10(%rbp)", "mov    -0x8(%rbp),%rax", "ret"],
+         "mov    %dx,-0x10(%rbp)", "mov    -0x8(%rbp),%rax", "mov    $0x0,%eax", "ret"],
         "rdi rsi", "rdi", True,
     ),
     "rubbish in a register that nobody filled": (
