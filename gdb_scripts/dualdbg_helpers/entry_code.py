@@ -9,6 +9,7 @@ is read where it was just written.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -266,15 +267,20 @@ _NEAR = 8  # instructions
 _UNSEEN = re.compile(r"i?mul|i?div|cmpxchg|stos|lods|scas|c[lwqb]t|xlat|in|out|syscall")
 
 
-def _is_unoptimised(rows: "Sequence[Instruction]", targets: "Set[int]") -> bool:
+def _is_unoptimised(rows: "Sequence[Instruction]", targets: "Set[int]", start: int) -> bool:
+    """``start``: how many of the rows store parameters."""
     return any(
-        _is_loaded_and_moved(rows, at, targets) or _is_moved_and_stored(rows, at) or _is_there_and_back(rows, at)
+        _is_loaded_and_moved(rows, at, targets, start)
+        or _is_moved_and_stored(rows, at, targets)
+        or _is_there_and_back(rows, at)
         for at in range(len(rows))
     )
 
 
-def _is_loaded_and_moved(rows: "Sequence[Instruction]", at: int, targets: "Set[int]") -> bool:
-    """``mov -0x8(%rbp),%rax``, ``mov %rax,%rdi``, and nothing more of ``rax``."""
+def _is_loaded_and_moved(rows: "Sequence[Instruction]", at: int, targets: "Set[int]", start: int) -> bool:
+    """``mov -0x8(%rbp),%rax``, ``mov %rax,%rdi``, and nothing more of ``rax``. Nothing from ``start`` on reads ``rdi``
+    before, which a scheduler may have moved there.
+    """
     one = rows[at]
     if one.name not in ("mov", "lea") or len(one.operands) != 2 or one.operands[1] != "%rax":
         return False
@@ -288,15 +294,29 @@ def _is_loaded_and_moved(rows: "Sequence[Instruction]", at: int, targets: "Set[i
             return False
         if move.operands[0] == "%rax":
             part = register(move.operands[1])
-            free = part is not None and part[1] == 8 and part[0] not in {*between, "rax", "rsp", "rbp"}
-            return free and _is_dead("rax", rows[behind + 1 :], targets)
+            if part is None or part[1] != 8 or part[0] in {*between, "rax", "rsp", "rbp"}:
+                return False
+            was_used = any(part[0] in _read(before) for before in _same_block(rows[start:at], targets))
+            return not was_used and _is_dead("rax", rows[behind + 1 :], targets)
         between |= _named(move)
         if "rax" in between:
             return False
     return False
 
 
-def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int) -> bool:
+def _same_block(rows: "Sequence[Instruction]", targets: "Set[int]") -> "List[Instruction]":
+    """The last of the rows, back to a jump, a call, or where a jump leads."""
+    found: List[Instruction] = []
+    for one in reversed(rows):
+        if one.jumps or one.calls or one.returns:
+            break
+        found.append(one)
+        if one.address in targets:
+            break
+    return found
+
+
+def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int, targets: "Set[int]") -> bool:
     """``mov %esi,%eax``, ``mov %al,-0xc(%rbp)``, and nothing more of ``eax``, though ``sil`` could be stored."""
     one = rows[at]
     source, target = (register(operand) for operand in one.operands) if len(one.operands) == 2 else (None, None)
@@ -306,7 +326,9 @@ def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int) -> bool:
         move = rows[behind]
         part, place = (register(move.operands[0]), memory(move.operands[1])) if _is_move(move) else (None, None)
         if part is not None and part[0] == target[0] and part[1] < 4 and place is not None and _is_slot(place):
-            return _is_dead(target[0], rows[behind + 1 :], set())
+            rest = itertools.takewhile(lambda after: not after.jumps and not after.calls, rows[behind + 1 :])
+            kept = not any(source[0] in after.written() for after in rest)  # a scheduler may have moved it there
+            return kept and _is_dead(target[0], rows[behind + 1 :], targets)
         if not _is_move(move) or target[0] in _named(move) or source[0] in move.written():
             return False
     return False
@@ -364,7 +386,9 @@ def evidence(code: Code) -> Evidence:
     """What the code of a function tells of its arguments."""
     straight = code.straight()
     stored = _stored(straight)
-    if stored is not None and stored.sizes and _is_unoptimised([*code.rows.values()], code.jumped_to):
+    rows = [*code.rows.values()]
+    may_be = stored is not None and stored.sizes and stored.all
+    if stored is not None and may_be and _is_unoptimised(rows, code.jumped_to, stored.end):
         return _of_stores(straight, stored)
     found: Dict[str, bool] = {}
     for at, left in _untouched(code).items():
