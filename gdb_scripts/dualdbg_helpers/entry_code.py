@@ -25,13 +25,14 @@ class Evidence(NamedTuple):
     """What is known of the arguments in registers, by their names.
 
     ``read``: registers that are given to the function; of those in ``wide`` all eight bytes count. ``exact``: it is
-    given no others; of those in ``narrow`` at most four bytes count then.
+    given no others; of those in ``narrow`` at most four bytes count then. ``foreign``: it is called by another ABI.
     """
 
     read: Tuple[str, ...] = ()
     wide: Tuple[str, ...] = ()
     narrow: Tuple[str, ...] = ()
     exact: bool = False
+    foreign: bool = False
 
 
 class Code(NamedTuple):
@@ -264,6 +265,8 @@ def _piece(operand: str, name: str, holds: "Dict[str, Tuple[str, int]]") -> "Opt
 # What an optimiser never leaves, whatever is volatile or atomic and wherever addresses go: a copy of a register that
 # nothing else reads, while the register to which it is copied was free all along. Its allocator makes one of the two.
 _NEAR = 8  # instructions
+_WHOLE = re.compile(r"v?mov(?:aps|ups)$")
+_SAVED_VECTOR = re.compile(r"%xmm(?:[6-9]|1[0-5])$")
 _UNSEEN = re.compile(r"i?mul|i?div|cmpxchg|stos|lods|scas|c[lwqb]t|xlat|in|out|syscall")
 
 
@@ -379,12 +382,32 @@ def _is_beginning(names: "Set[str]", order: "Sequence[str]") -> bool:
     return names == set(order[: len(names)])
 
 
+def _is_foreign(code: Code, straight: "Sequence[Instruction]") -> bool:
+    """Whether a function gives back registers that are its own to use by our ABI, or stores what it is given above its
+    frame: Microsoft's (``__attribute__((ms_abi))``).
+    """
+    saved = {one.operands[0] for one in straight if one.name.startswith("push")} & {"%rdi", "%rsi"}
+    moved = [(one.operands[0], one.operands[1]) for one in code.rows.values() if _WHOLE.match(one.name)]
+    vectors = {source for source, target in moved if _SAVED_VECTOR.match(source) and memory(target)}
+    back = {target for source, target in moved if memory(source) and target in vectors}
+    back |= {one.operands[0] for one in code.rows.values() if one.name.startswith("pop")} & saved
+    return bool(back) or any(_is_above(one) for one in straight[:_NEAR])
+
+
+def _is_above(one: Instruction) -> bool:
+    part, place = (register(one.operands[0]), memory(one.operands[1])) if _is_move(one) else (None, None)
+    is_argument = part is not None and part[0] in INTEGERS
+    return is_argument and place is not None and _is_slot(place) and place.offset >= 16
+
+
 # -- both -------------------------------------------------------------------------------------------
 
 
 def evidence(code: Code) -> Evidence:
     """What the code of a function tells of its arguments."""
     straight = code.straight()
+    if _is_foreign(code, straight):
+        return Evidence(foreign=True)
     stored = _stored(straight)
     rows = [*code.rows.values()]
     may_be = stored is not None and stored.sizes and stored.all

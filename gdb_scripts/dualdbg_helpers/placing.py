@@ -89,6 +89,9 @@ def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
 
 def readings(what: Passing) -> "List[Reading]":
     """All readings that nothing refutes; empty where there are too many."""
+    is_foreign = what.evidence is not None and what.evidence.foreign
+    if is_foreign or ("rcx" in what.filled and not {"rdi", "rsi"} & {*what.filled}):
+        return []  # Microsoft's ABI begins with rcx
     kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
     known = [words_of(kind, what.by_address) for kind in kinds]
     hidden, member, table = (

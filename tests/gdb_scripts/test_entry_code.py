@@ -82,6 +82,26 @@ def test_registers_that_are_given(what: str) -> None:
     assert (" ".join(found.read), " ".join(found.wide), found.exact) == (read, wide, exact)
 
 
+FOREIGN = {
+    "a register that is given back": (["push   %rsi", "mov    %rcx,%rsi", "call   0x900", "pop    %rsi", "ret"], True),
+    "a vector that is given back": (
+        ["movaps %xmm6,(%rsp)", "movsd  0x8(%rcx),%xmm6", "movaps (%rsp),%xmm6", "ret"], True,
+    ),
+    "what is stored above the frame": ([*FRAME, "mov    %ecx,0x10(%rbp)", "pop    %rbp", "ret"], True),
+    "what only makes room": (["push   %rsi", "call   0x900", "pop    %rdx", "ret"], False),
+    "a vector that is an argument": ([*FRAME, "movaps %xmm6,-0x20(%rbp)", "pop    %rbp", "ret"], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_functions_of_another_abi(what: str) -> None:
+    texts, expected = FOREIGN[what]
+    found = module("entry_code").evidence(code(*texts))
+    assert found.foreign is expected
+    kinds = ["double"] * 7
+    assert places(kinds, False, False, evidence=found)[6] == (None if expected else "xmm6")
+
+
 NO_HIDDEN_RESULT = {
     "a number": (["mov    %esi,%eax", "ret"], True),
     "a field": (["mov    0x8(%rdi),%rax", "ret"], True),
@@ -166,7 +186,8 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     assert places(["int"], False, None, evidence=evidence(("rdi",), ("rdi",))) == ["rsi"]
     assert places(["int"], False, None, evidence=evidence(("rdi",), (), ("rdi",), True)) == ["rdi"]
     assert places(["int"], False, None, filled=("rdi", "rsi")) == ["rsi"]
-    assert places(["int"], False, None, filled=("rdx", "rcx")) == [None]  # of another ABI
+    assert places(["int"], False, None, filled=("rsi", "rdx")) == [None]  # perhaps for something else
+    assert places(["int"] * 6, False, False, filled=("rcx", "rdx", "r8", "r9")) == [None] * 6  # another ABI
     assert places(["Unknown", "int"], False, False) == [None, None]
     assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
     assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [
