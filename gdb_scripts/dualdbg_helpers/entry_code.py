@@ -26,6 +26,7 @@ class Evidence(NamedTuple):
 
     ``read``: registers that are given to the function; of those in ``wide`` all eight bytes count. ``exact``: it is
     given no others; of those in ``narrow`` at most four bytes count then. ``foreign``: it is called by another ABI.
+    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not.
     """
 
     read: Tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Evidence(NamedTuple):
     narrow: Tuple[str, ...] = ()
     exact: bool = False
     foreign: bool = False
+    stack: Optional[int] = None
 
 
 class Code(NamedTuple):
@@ -408,6 +410,33 @@ def evidence(code: Code) -> Evidence:
     straight = code.straight()
     if _is_foreign(code, straight):
         return Evidence(foreign=True)
+    return _of_registers(code, straight)._replace(stack=_reach(straight))
+
+
+def _reach(straight: "Sequence[Instruction]") -> "Optional[int]":
+    """The highest offset of what is used on the stack above the return address; 0 is the first argument there."""
+    pushed: Optional[int] = 0
+    frame: Optional[int] = None
+    found = -1
+    for one in straight:
+        for place in () if one.name.startswith(("lea", "nop")) else filter(None, map(memory, one.operands)):
+            base = {"rsp": pushed, "rbp": frame}.get(place.base or "")
+            if base is not None and place.scaled is None and not place.segment:
+                found = max(found, place.offset - base - 8)
+        if one.name.startswith("push"):
+            pushed = pushed + 8 if pushed is not None else None
+        elif one.name.startswith("sub") and one.operands[-1] == "%rsp" and one.operands[0].startswith("$"):
+            pushed = pushed + int(one.operands[0][1:], 0) if pushed is not None else None
+        elif "rsp" in one.written():
+            pushed = None
+        if one.operands == ["%rsp", "%rbp"]:
+            frame = pushed
+        elif "rbp" in one.written():
+            frame = None
+    return found if found >= 0 else None
+
+
+def _of_registers(code: Code, straight: "Sequence[Instruction]") -> Evidence:
     stored = _stored(straight)
     rows = [*code.rows.values()]
     may_be = stored is not None and stored.sizes and stored.all

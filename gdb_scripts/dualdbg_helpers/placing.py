@@ -58,6 +58,7 @@ class Reading(NamedTuple):
     registers: Dict[
         str, Optional[int]
     ]  # that are used; and the bytes that count, None where that is not known
+    stack: Optional[int]  # bytes of it that are used, None where that is not known
 
 
 def passing(raw: "Dict[str, Any]") -> Passing:
@@ -198,7 +199,7 @@ def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") ->
                 used[VECTORS[floats]] = None
                 floats += 1
         found.append(Registers(tuple(names)) if names else None)
-    return Reading(hidden, member, tuple(found), used)
+    return Reading(hidden, member, tuple(found), used, stack)
 
 
 def _on_stack(
@@ -215,6 +216,8 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
     """Whether what the code does with registers can be, if they are used as the reading says."""
     used = reading.registers
     if not set(evidence.read) <= set(used):
+        return False
+    if evidence.stack is not None and reading.stack is not None and evidence.stack >= reading.stack:
         return False
     if any(used[name] is not None and (used[name] or 0) <= 4 for name in evidence.wide if name in used):
         return False

@@ -102,6 +102,25 @@ def test_functions_of_another_abi(what: str) -> None:
     assert places(kinds, False, False, evidence=found)[6] == (None if expected else "xmm6")
 
 
+REACHES = {
+    "the second word": (["add    0x10(%rsp),%edi", "ret"], 8),
+    "behind pushes": (["push   %rbx", "sub    $0x10,%rsp", "mov    0x20(%rsp),%eax", "ret"], 0),
+    "by the frame": ([*FRAME, "mov    0x18(%rbp),%eax", "ret"], 8),
+    "its own": ([*FRAME, "sub    $0x20,%rsp", "mov    0x8(%rsp),%eax", "mov    -0x8(%rbp),%eax", "ret"], None),
+    "where nothing is known": (["and    $0xfffffffffffffff0,%rsp", "mov    0x20(%rsp),%eax", "ret"], None),
+    "only an address": (["lea    0x8(%rsp),%rax", "ret"], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REACHES)
+def test_how_far_a_function_reaches_into_the_stack(what: str) -> None:
+    texts, expected = REACHES[what]
+    found = module("entry_code").evidence(code(*texts))
+    assert found.stack == expected
+    kept = expected is None or expected < 8
+    assert places(["int"] * 7, False, False, evidence=found)[6] == ("0" if kept else None)
+
+
 NO_HIDDEN_RESULT = {
     "a number": (["mov    %esi,%eax", "ret"], True),
     "a field": (["mov    0x8(%rdi),%rax", "ret"], True),
