@@ -112,7 +112,7 @@ class Objfile:
     @cached_property
     def uses_torch(self) -> bool:
         """Whether it is a library of PyTorch, or links to one."""
-        names = [self.elf.soname or os.path.basename(self.path), *self.elf.needed]
+        names = [self.elf.soname or Path(self.path).name, *self.elf.needed]
         return any(name.startswith(LIBRARIES) for name in names)
 
     @cached_property

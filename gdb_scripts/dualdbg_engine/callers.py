@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import gdb
 from dualdbg_helpers import abi, att, call_site, entry_code
 
 from . import helpers
@@ -62,8 +61,8 @@ def filled_registers(
     """The registers that the caller has filled for the call at whose entry a thread stands.
 
     ``part``: start and end of the code around the return address. ``stubs`` and ``slots``: where stubs of the linker
-    are there (``.plt``), and the addresses of functions that it fills in (``.got``). Nothing where the call is not surely
-    one of the function at ``entry``: a function that is called by its address may have passed it on by a jump.
+    are there (``.plt``), and the addresses of functions that it fills in (``.got``). Nothing where the call is not
+    surely one of the function at ``entry``: a function that is called by its address may have passed it on by a jump.
     """
     helpers.load()
     frame = find_frame(number, 0)

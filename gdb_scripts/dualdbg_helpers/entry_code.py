@@ -324,15 +324,27 @@ def _same_block(rows: "Sequence[Instruction]", targets: "Set[int]") -> "List[Ins
 def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int, targets: "Set[int]") -> bool:
     """``mov %esi,%eax``, ``mov %al,-0xc(%rbp)``, and nothing more of ``eax``, though ``sil`` could be stored."""
     one = rows[at]
-    source, target = (register(operand) for operand in one.operands) if len(one.operands) == 2 else (None, None)
+    source, target = (
+        (register(operand) for operand in one.operands) if len(one.operands) == 2 else (None, None)
+    )
     if one.name != "mov" or source is None or target is None or source[0] not in INTEGERS or source[1] != 4:
         return False
     for behind in range(at + 1, min(at + _NEAR, len(rows))):
         move = rows[behind]
-        part, place = (register(move.operands[0]), memory(move.operands[1])) if _is_move(move) else (None, None)
-        if part is not None and part[0] == target[0] and part[1] < 4 and place is not None and _is_slot(place):
+        part, place = (
+            (register(move.operands[0]), memory(move.operands[1])) if _is_move(move) else (None, None)
+        )
+        if (
+            part is not None
+            and part[0] == target[0]
+            and part[1] < 4
+            and place is not None
+            and _is_slot(place)
+        ):
             rest = itertools.takewhile(lambda after: not after.jumps and not after.calls, rows[behind + 1 :])
-            kept = not any(source[0] in after.written() for after in rest)  # a scheduler may have moved it there
+            kept = not any(
+                source[0] in after.written() for after in rest
+            )  # a scheduler may have moved it there
             return kept and _is_dead(target[0], rows[behind + 1 :], targets)
         if not _is_move(move) or target[0] in _named(move) or source[0] in move.written():
             return False

@@ -115,7 +115,9 @@ def readings(what: Passing) -> "List[Reading]":
         return found
     evidence = what.evidence if what.evidence is not None else Evidence()
     if not what.callers_fill:
-        evidence = evidence._replace(exact=False)  # other compilers than GCC have other ways to store parameters
+        evidence = evidence._replace(
+            exact=False
+        )  # other compilers than GCC have other ways to store parameters
     filled = what.filled if _is_first_of_each(what.filled) else ()
     return [one for one in found if _agrees(one, evidence) and set(filled) <= set(one.registers)]
 

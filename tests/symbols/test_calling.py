@@ -139,9 +139,7 @@ def test_what_is_not_read(name: str) -> None:
         (None, False),
     ],
 )
-def test_whose_callers_pass_what_the_names_tell(
-    tmp_path: Path, comment: str | None, expected: bool
-) -> None:
+def test_whose_callers_pass_what_the_names_tell(tmp_path: Path, comment: str | None, expected: bool) -> None:
     """The note of the compiler in the library tells."""
     (tmp_path / "empty.c").write_text(
         "static int only_here(int n) { return n; } int (*seen)(int) = only_here;\n"

@@ -115,7 +115,12 @@ class CallingReader:
         if place not in self._filled:
             part = part_at(self._image, frames[1].pc - 1)
             module = self._image.module_at(frames[1].pc - 1)
-            if part is None or part[1] - part[0] > _LONGEST_CALLER or module is None or module.library is None:
+            if (
+                part is None
+                or part[1] - part[0] > _LONGEST_CALLER
+                or module is None
+                or module.library is None
+            ):
                 return what
             if not module.library.keeps_parameters:
                 return what  # what another compiler leaves in registers is not known

@@ -21,8 +21,9 @@ class Signature:
     where that is not known. ``table``: constructors of bases, where these have virtual ones, get a table behind
     ``this``. Of those three None means that it is not known. ``this``: the class, where ``this`` is to be shown.
     ``by_address``: classes among the types of which names tell that their copy is not trivial. ``by_name``: nothing but
-    the mangled name tells it. ``callers_fill``: callers pass every parameter, even one that is not used. ``vtable``: the linkage name of the table of its class, where ``member`` is not known: a
-    function in it is virtual, and gets ``this``.
+    the mangled name tells it. ``vtable``: the linkage name of the table of its class, where ``member`` is not known: a
+    function in it is virtual, and gets ``this``. ``callers_fill``: callers pass every parameter, even one that is not
+    used.
     """
 
     parameters: tuple[Parameter, ...]

@@ -49,7 +49,9 @@ def signature_at(
     signature = signature_of(symbol, operators)
     if signature is None and (symbol.binding != "local" or module.library.keeps_parameters):
         found = calling_of(symbol, module.library.has_in_names, module.library.uses_torch)
-        signature = replace(found, callers_fill=module.library.keeps_parameters) if found is not None else None
+        signature = (
+            replace(found, callers_fill=module.library.keeps_parameters) if found is not None else None
+        )
     return (symbol.address + module.bias, signature) if signature is not None else None
 
 
