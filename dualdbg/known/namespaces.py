@@ -1,4 +1,6 @@
-"""Namespaces of other people's libraries: what is in them is no member of a class, which no mangled name tells."""
+"""Namespaces of PyTorch: what is in them is no member of a class, which no mangled name tells. They are known by heart
+only in libraries that are PyTorch's or use it: another one may have a class of that name.
+"""
 
 NAMESPACES = (
     "at",
@@ -29,3 +31,6 @@ NAMESPACES = (
     "torch::nn::functional",
     "torch::utils",
 )
+
+LIBRARIES = ("libc10", "libtorch", "libcaffe2")
+"""How names of PyTorch's libraries begin."""

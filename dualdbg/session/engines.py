@@ -354,10 +354,18 @@ class Evaluating(Protocol):
     async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
 
-    async def filled_registers(self, gdb_thread: int, entry: int, part: tuple[int, int]) -> list[str]:
+    async def filled_registers(
+        self,
+        gdb_thread: int,
+        entry: int,
+        part: tuple[int, int],
+        stubs: Sequence[tuple[int, int]],
+        slots: Sequence[tuple[int, int]],
+    ) -> list[str]:
         """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
 
-        ``part``: where the code of the caller is. Empty where the call is not surely one of that function.
+        ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
+        and addresses of functions. Empty where the call is not surely one of that function.
         """
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

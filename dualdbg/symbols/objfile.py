@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import resource
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
@@ -13,6 +14,7 @@ from pathlib import Path
 from dualdbg.errors import SymbolError
 
 from ..known.cython_names import CythonName
+from ..known.namespaces import LIBRARIES
 from ..shared.symbol_table import Entry, SymbolTable
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import PF_X, ElfFile, Section
@@ -29,6 +31,7 @@ from .names.symbol import Symbol, merge_aliases, symbol_of
 __all__ = ["Objfile", "Symbol", "load_bias"]
 
 
+_GCC_OR_LINKER = re.compile(rb"GCC:|Linker:|GNU ld|GNU gold|mold")  # in the section .comment
 _MANY = 1000  # addresses that were looked up
 _BIG_TABLE = 2_000_000  # bytes; answers from a symbol table of this size or larger are kept on disk
 _INDEXED_TABLE = 200_000  # bytes; what a Tab searches in less takes a few milliseconds
@@ -97,11 +100,20 @@ class Objfile:
 
     @cached_property
     def keeps_parameters(self) -> bool:
-        """Whether its compilers have left the parameters of functions as their names tell, where only one file sees
-        them. GCC gives what it makes anew another name, Clang does not.
+        """Whether all callers in it pass what the names of functions tell: GCC, and nothing else, has made it.
+
+        GCC gives what it makes anew another name. Clang leaves the name as it is where only one file sees the function,
+        and puts nothing where a function is given what it does not use.
         """
         comments = [bytes(self.elf.view(one)) for one in self.elf.sections if one.name == ".comment"]
-        return any(b"GCC" in text for text in comments) and not any(b"clang" in text for text in comments)
+        makers = [maker for text in comments for maker in text.split(b"\0") if maker]
+        return any(maker.startswith(b"GCC:") for maker in makers) and all(map(_GCC_OR_LINKER.match, makers))
+
+    @cached_property
+    def uses_torch(self) -> bool:
+        """Whether it is a library of PyTorch, or links to one."""
+        names = [self.elf.soname or Path(self.path).name, *self.elf.needed]
+        return any(name.startswith(LIBRARIES) for name in names)
 
     @cached_property
     def debug_file(self) -> Path | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import gdb
 from dualdbg_helpers import abi, att, call_site, entry_code
 
 from . import helpers
@@ -56,11 +55,14 @@ def _caller(start: int, end: int) -> _Caller:
     return _callers[key]
 
 
-def filled_registers(number: int, entry: int, part: "list[int]") -> "list[str]":
+def filled_registers(
+    number: int, entry: int, part: "list[int]", stubs: "list[list[int]]", slots: "list[list[int]]"
+) -> "list[str]":
     """The registers that the caller has filled for the call at whose entry a thread stands.
 
-    ``part``: start and end of the code around the return address. Nothing where the call is not surely one of the
-    function at ``entry``: another function may have passed it on by a jump.
+    ``part``: start and end of the code around the return address. ``stubs`` and ``slots``: where stubs of the linker
+    are there (``.plt``), and the addresses of functions that it fills in (``.got``). Nothing where the call is not
+    surely one of the function at ``entry``: a function that is called by its address may have passed it on by a jump.
     """
     helpers.load()
     frame = find_frame(number, 0)
@@ -72,41 +74,47 @@ def filled_registers(number: int, entry: int, part: "list[int]") -> "list[str]":
     if (
         behind is None
         or not behind.calls
-        or entry not in _targets(frame, behind, caller.texts[behind.address])
+        or entry not in _targets(behind, caller.texts[behind.address], stubs, slots)
     ):
         return []
     found = call_site.filled(caller.straight_before(behind))
-    # What is called by its address, and what the linker may replace, nobody could know when the caller was compiled.
+    # What the linker may replace nobody could know when the caller was compiled.
     is_direct = behind.target == entry
     used = call_site.used_behind(caller.code, returns_to, found) if is_direct else set()
     return [name for name in found if name not in used]
 
 
-def _targets(frame: gdb.Frame, call: att.Instruction, text: str) -> "set[int]":
-    """Where a call goes, and where the stub of the linker goes on to that it calls."""
-    operand = call.operands[0] if call.operands else ""
-    if not operand.startswith("*"):
-        return {call.target, *_behind_stub(call.target)} if call.target is not None else set()
-    part = att.register(operand[1:])
-    if part is not None:
-        return {int(frame.read_register(part[0])) & WORD} if part[1] == 8 else set()
-    resolved = _RESOLVED.search(text)
-    if resolved is not None:
-        return {int.from_bytes(read(int(resolved.group(1), 16), 8), "little")}
-    place = att.memory(operand[1:])
-    if place is None or place.scaled is not None or place.segment or place.base in (None, "rip"):
+def _targets(
+    call: att.Instruction, text: str, stubs: "list[list[int]]", slots: "list[list[int]]"
+) -> "set[int]":
+    """Where a call goes for certain, and where the stub of the linker goes on to that it calls."""
+    if not call.operands:
         return set()
-    base = int(frame.read_register(str(place.base))) & WORD
-    moved = 8 if place.base == "rsp" else 0  # the call has pushed the return address
-    return {int.from_bytes(read((base + moved + place.offset) & WORD, 8), "little")}
+    if call.operands[0].startswith("*"):
+        return _in_slot(text, slots)
+    if call.target is None:
+        return set()
+    return {call.target, *(_behind_stub(call.target, slots) if _is_in(call.target, stubs) else ())}
 
 
-def _behind_stub(address: int) -> "list[int]":
+def _is_in(address: int, parts: "list[list[int]]") -> bool:
+    return any(start <= address < end for start, end in parts)
+
+
+def _in_slot(text: str, slots: "list[list[int]]") -> "set[int]":
+    """What the linker has filled in, where an instruction reads it."""
+    resolved = _RESOLVED.search(text)
+    place = int(resolved.group(1), 16) if resolved is not None else 0
+    if "(%rip)" not in text or not _is_in(place, slots):
+        return set()
+    return {int.from_bytes(read(place, 8), "little")}
+
+
+def _behind_stub(address: int, slots: "list[list[int]]") -> "set[int]":
     rows = (disassembled([[address, address + _PLT]]) or [[]])[0]
     for _, text in rows[:2]:
-        resolved = _RESOLVED.search(text)
-        if re.search(r"\bjmpq?\s+\*", text) and resolved is not None:
-            return [int.from_bytes(read(int(resolved.group(1), 16), 8), "little")]
+        if re.search(r"\bjmpq?\s+\*", text):
+            return _in_slot(text, slots)
         if "endbr64" not in text:
-            return []
-    return []
+            return set()
+    return set()

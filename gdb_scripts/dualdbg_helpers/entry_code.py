@@ -9,11 +9,12 @@ is read where it was just written.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
-from .att import Instruction, Memory, Row, memory, parsed, register
+from .att import PARTS, Instruction, Memory, Row, memory, parsed, register
 
 INTEGERS = ARGUMENTS[X86_64]
 FLOATS = tuple("xmm%d" % number for number in range(8))
@@ -24,13 +25,16 @@ class Evidence(NamedTuple):
     """What is known of the arguments in registers, by their names.
 
     ``read``: registers that are given to the function; of those in ``wide`` all eight bytes count. ``exact``: it is
-    given no others; of those in ``narrow`` at most four bytes count then.
+    given no others; of those in ``narrow`` at most four bytes count then. ``foreign``: it is called by another ABI.
+    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not.
     """
 
     read: Tuple[str, ...] = ()
     wide: Tuple[str, ...] = ()
     narrow: Tuple[str, ...] = ()
     exact: bool = False
+    foreign: bool = False
+    stack: Optional[int] = None
 
 
 class Code(NamedTuple):
@@ -260,41 +264,128 @@ def _piece(operand: str, name: str, holds: "Dict[str, Tuple[str, int]]") -> "Opt
     return held[0], min(held[1], size)
 
 
-def _is_unoptimised(code: Code, rows: "Sequence[Instruction]", stored: _Stored) -> bool:
-    slots = {offset: name for name, offset in stored.slots.items()}
-    left = set(stored.slots)
-    constants: Set[Tuple[int, str]] = set()
-    for one in rows[stored.end :]:
-        for operand in map(memory, () if one.name.startswith("lea") else one.operands):
-            if operand is None or not _is_slot(operand):
-                continue
-            is_target = operand == memory(one.operands[-1]) and not one.only_reads
-            if is_target and not _READS_LAST.match(one.name):
-                constants = {(offset, width) for offset, width in constants if offset != operand.offset}
-            elif slots.get(operand.offset) in left or (operand.offset, _width(one)) in constants:
-                return True
-        if one.name.startswith("mov") and len(one.operands) == 2 and one.operands[0].startswith("$"):
-            place = memory(one.operands[1])
-            if place is not None and _is_slot(place):
-                constants.add((place.offset, _width(one)))
-        left -= _written(one)
-    if not code.complete:
+# What an optimiser never leaves, whatever is volatile or atomic and wherever addresses go: a copy of a register that
+# nothing else reads, while the register to which it is copied was free all along. Its allocator makes one of the two.
+_NEAR = 8  # instructions
+_WHOLE = re.compile(r"v?mov(?:aps|ups)$")
+_SAVED_VECTOR = re.compile(r"%xmm(?:[6-9]|1[0-5])$")
+_UNSEEN = re.compile(r"i?mul|i?div|cmpxchg|stos|lods|scas|c[lwqb]t|xlat|in|out|syscall")
+
+
+def _is_unoptimised(rows: "Sequence[Instruction]", targets: "Set[int]", start: int) -> bool:
+    """``start``: how many of the rows store parameters."""
+    return any(
+        _is_loaded_and_moved(rows, at, targets, start)
+        or _is_moved_and_stored(rows, at, targets)
+        or _is_there_and_back(rows, at)
+        for at in range(len(rows))
+    )
+
+
+def _is_loaded_and_moved(rows: "Sequence[Instruction]", at: int, targets: "Set[int]", start: int) -> bool:
+    """``mov -0x8(%rbp),%rax``, ``mov %rax,%rdi``, and nothing more of ``rax``. Nothing from ``start`` on reads ``rdi``
+    before, which a scheduler may have moved there.
+    """
+    one = rows[at]
+    if one.name not in ("mov", "lea") or len(one.operands) != 2 or one.operands[1] != "%rax":
         return False
-    beginning = {one.address for one in rows[: stored.end]}
-    used = [
-        place.offset
-        for one in code.rows.values()
-        if one.address not in beginning
-        for place in map(memory, one.operands)
-        if place is not None and place.base == "rbp"
-    ]
-    return any(all(abs(offset - other) >= 32 for other in used) for offset in slots)
+    place = memory(one.operands[0])
+    if place is None or not _is_slot(place):
+        return False
+    between: Set[str] = set()
+    for behind in range(at + 1, min(at + _NEAR, len(rows))):
+        move = rows[behind]
+        if move.address in targets or not _is_move(move):
+            return False
+        if move.operands[0] == "%rax":
+            part = register(move.operands[1])
+            if part is None or part[1] != 8 or part[0] in {*between, "rax", "rsp", "rbp"}:
+                return False
+            was_used = any(part[0] in _read(before) for before in _same_block(rows[start:at], targets))
+            return not was_used and _is_dead("rax", rows[behind + 1 :], targets)
+        between |= _named(move)
+        if "rax" in between:
+            return False
+    return False
 
 
-def _width(one: Instruction) -> str:
-    """The letter of the size of an operand in memory."""
-    parts = [part for part in map(register, one.operands) if part is not None]
-    return {8: "q", 4: "l", 2: "w", 1: "b"}[parts[0][1]] if parts else one.name[-1]
+def _same_block(rows: "Sequence[Instruction]", targets: "Set[int]") -> "List[Instruction]":
+    """The last of the rows, back to a jump, a call, or where a jump leads."""
+    found: List[Instruction] = []
+    for one in reversed(rows):
+        if one.jumps or one.calls or one.returns:
+            break
+        found.append(one)
+        if one.address in targets:
+            break
+    return found
+
+
+def _is_moved_and_stored(rows: "Sequence[Instruction]", at: int, targets: "Set[int]") -> bool:
+    """``mov %esi,%eax``, ``mov %al,-0xc(%rbp)``, and nothing more of ``eax``, though ``sil`` could be stored."""
+    one = rows[at]
+    source, target = (
+        (register(operand) for operand in one.operands) if len(one.operands) == 2 else (None, None)
+    )
+    if one.name != "mov" or source is None or target is None or source[0] not in INTEGERS or source[1] != 4:
+        return False
+    for behind in range(at + 1, min(at + _NEAR, len(rows))):
+        move = rows[behind]
+        part, place = (
+            (register(move.operands[0]), memory(move.operands[1])) if _is_move(move) else (None, None)
+        )
+        if (
+            part is not None
+            and part[0] == target[0]
+            and part[1] < 4
+            and place is not None
+            and _is_slot(place)
+        ):
+            rest = itertools.takewhile(lambda after: not after.jumps and not after.calls, rows[behind + 1 :])
+            kept = not any(
+                source[0] in after.written() for after in rest
+            )  # a scheduler may have moved it there
+            return kept and _is_dead(target[0], rows[behind + 1 :], targets)
+        if not _is_move(move) or target[0] in _named(move) or source[0] in move.written():
+            return False
+    return False
+
+
+def _is_there_and_back(rows: "Sequence[Instruction]", at: int) -> bool:
+    """``movq %xmm0,%rax``, ``movq %rax,%xmm0``."""
+    if at + 1 == len(rows) or rows[at].name != "movq" or rows[at + 1].name != "movq":
+        return False
+    there, back = rows[at].operands, rows[at + 1].operands
+    return len(there) == 2 and there[0][1:] in FLOATS and there[1] == "%rax" and back == [*reversed(there)]
+
+
+def _is_move(one: Instruction) -> bool:
+    return len(one.operands) == 2 and (_MOVES.match(one.name) is not None or one.name == "lea")
+
+
+def _named(one: Instruction) -> "Set[str]":
+    names = re.findall(r"%(\w+)", " ".join(one.operands))
+    return {PARTS[name][0] for name in names if name in PARTS}
+
+
+def _is_dead(name: str, rows: "Sequence[Instruction]", targets: "Set[int]") -> bool:
+    """Whether a register is written to, or lost in a call, before anything reads it."""
+    for one in rows:
+        if one.address in targets or one.jumps or one.returns:
+            return False
+        if one.calls:
+            return name not in INTEGERS and name not in _named(one)
+        if name in _named(one):
+            part = register(one.operands[-1])
+            is_new = _is_move(one) and part is not None and part[0] == name and part[1] >= 4
+            return is_new and "%" + name not in one.operands[0] and name not in _sources(one)
+        if not one.operands or one.is_repeated or _UNSEEN.match(one.name):
+            return False  # perhaps it reads rax without naming it
+    return False
+
+
+def _sources(one: Instruction) -> "Set[str]":
+    return _named(one._replace(operands=one.operands[:-1]))
 
 
 def _is_slot(place: Memory) -> bool:
@@ -305,14 +396,63 @@ def _is_beginning(names: "Set[str]", order: "Sequence[str]") -> bool:
     return names == set(order[: len(names)])
 
 
+def _is_foreign(code: Code, straight: "Sequence[Instruction]") -> bool:
+    """Whether a function gives back registers that are its own to use by our ABI, or stores what it is given above its
+    frame: Microsoft's (``__attribute__((ms_abi))``).
+    """
+    saved = {one.operands[0] for one in straight if one.name.startswith("push")} & {"%rdi", "%rsi"}
+    moved = [(one.operands[0], one.operands[1]) for one in code.rows.values() if _WHOLE.match(one.name)]
+    vectors = {source for source, target in moved if _SAVED_VECTOR.match(source) and memory(target)}
+    back = {target for source, target in moved if memory(source) and target in vectors}
+    back |= {one.operands[0] for one in code.rows.values() if one.name.startswith("pop")} & saved
+    return bool(back) or any(_is_above(one) for one in straight[:_NEAR])
+
+
+def _is_above(one: Instruction) -> bool:
+    part, place = (register(one.operands[0]), memory(one.operands[1])) if _is_move(one) else (None, None)
+    is_argument = part is not None and part[0] in INTEGERS
+    return is_argument and place is not None and _is_slot(place) and place.offset >= 16
+
+
 # -- both -------------------------------------------------------------------------------------------
 
 
 def evidence(code: Code) -> Evidence:
     """What the code of a function tells of its arguments."""
     straight = code.straight()
+    if _is_foreign(code, straight):
+        return Evidence(foreign=True)
+    return _of_registers(code, straight)._replace(stack=_reach(straight))
+
+
+def _reach(straight: "Sequence[Instruction]") -> "Optional[int]":
+    """The highest offset of what is used on the stack above the return address; 0 is the first argument there."""
+    pushed: Optional[int] = 0
+    frame: Optional[int] = None
+    found = -1
+    for one in straight:
+        for place in () if one.name.startswith(("lea", "nop")) else filter(None, map(memory, one.operands)):
+            base = {"rsp": pushed, "rbp": frame}.get(place.base or "")
+            if base is not None and place.scaled is None and not place.segment:
+                found = max(found, place.offset - base - 8)
+        if one.name.startswith("push"):
+            pushed = pushed + 8 if pushed is not None else None
+        elif one.name.startswith("sub") and one.operands[-1] == "%rsp" and one.operands[0].startswith("$"):
+            pushed = pushed + int(one.operands[0][1:], 0) if pushed is not None else None
+        elif "rsp" in one.written():
+            pushed = None
+        if one.operands == ["%rsp", "%rbp"]:
+            frame = pushed
+        elif "rbp" in one.written():
+            frame = None
+    return found if found >= 0 else None
+
+
+def _of_registers(code: Code, straight: "Sequence[Instruction]") -> Evidence:
     stored = _stored(straight)
-    if stored is not None and stored.sizes and _is_unoptimised(code, straight, stored):
+    rows = [*code.rows.values()]
+    may_be = stored is not None and stored.sizes and stored.all
+    if stored is not None and may_be and _is_unoptimised(rows, code.jumped_to, stored.end):
         return _of_stores(straight, stored)
     found: Dict[str, bool] = {}
     for at, left in _untouched(code).items():

@@ -21,6 +21,7 @@ from .torch.scalars import Scalars
 from .torch.symint import SymInts
 from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
+from .type_names import EXPRESSION, declarator, template
 
 INTEGER, SSE = "integer", "sse"
 _STACK = "stack"  # a word that never is in a register
@@ -50,6 +51,7 @@ class Object(NamedTuple):
 
     size: Optional[int]
     text: Callable[[Any, int], str]
+    align: int = 8
 
 
 class Registers(NamedTuple):
@@ -175,7 +177,7 @@ _VALUES: Dict[str, Value] = {
 _OBJECTS: Dict[str, Object] = {
     "at::Tensor": Object(8, _tensor),
     "at::TensorBase": Object(8, _tensor),
-    "c10::Scalar": Object(32, lambda target, address: target.decoder(Scalars).text(address)),
+    "c10::Scalar": Object(32, lambda target, address: target.decoder(Scalars).text(address), 16),
     "c10::SymInt": Object(8, lambda target, address: str(target.decoder(SymInts).read(address))),
     "c10::IValue": Object(16, lambda target, address: target.decoder(IValues).read(address).text),
     "at::Generator": Object(8, lambda target, address: "0x%x" % target.memory.pointer(address)),
@@ -183,7 +185,6 @@ _OBJECTS: Dict[str, Object] = {
     "_object": Object(None, lambda target, address: target.decoder(Objects).text(address)),
 }
 _NOTHING = "nullopt"
-_PREFIX = re.compile(r"(\w+(?:::\w+)*)<(.*)>$")
 _STRING = re.compile(r"std::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>$")
 _ALLOCATED = (
     (
@@ -198,14 +199,14 @@ _ALLOCATED = (
 _BY_ADDRESS = re.compile(
     r"std::(?:__\w+::)?(?:basic_string|vector|list|deque|map|multimap|set|multiset|unordered_map|unordered_multimap"
     r"|unordered_set|unordered_multiset|function|shared_ptr|weak_ptr|unique_ptr|basic_ostream|basic_istream"
-    r"|basic_\w*stringstream|forward_list)<|std::(?:any|exception_ptr|thread)$"
-    r"|c10::(?:intrusive_ptr|weak_intrusive_ptr|SmallVector|List|Dict)<"
+    r"|basic_\w*stringstream|forward_list)$|c10::(?:intrusive_ptr|weak_intrusive_ptr|SmallVector|List|Dict)$"
 )
+_CLASSES_BY_ADDRESS = ("std::any", "std::exception_ptr", "std::thread")
 _STD_STRING = re.compile(
     r"std::(__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>$"
 )
 _VECTOR = re.compile(r"std::vector<(.*), std::allocator<\1 ?> ?>$")
-_ITERATOR = re.compile(r"__gnu_cxx::__normal_iterator<|std::reference_wrapper<")
+_ADDRESSES = ("__gnu_cxx::__normal_iterator", "std::reference_wrapper")
 _ALIASES = (
     (re.compile(r"\bstd::(?:__\w+::)?basic_string_view<char, std::char_traits<char> ?>"), "string_view"),
     (re.compile(r"\bc10::ArrayRef<long>"), "IntArrayRef"),
@@ -235,35 +236,6 @@ def written_text(kind: str) -> str:
     return kind
 
 
-def _declarator(kind: str) -> str:
-    """What stands in the place of a name in the type of a pointer or reference to functions or arrays: ``*``, ``S::*``;
-    empty for any other type. With ``(`` behind it is about functions.
-    """
-    depth = 0
-    for at, letter in enumerate(kind):
-        depth += (letter == "<") - (letter == ">")
-        if letter != "(" or depth:
-            continue
-        end = _closing(kind, at)
-        inner = kind[at + 1 : end - 1]
-        if not re.match(r"[*&]|(?:[\w:]|<.*>)+::\*", inner):
-            return ""
-        found = _declarator(inner)
-        inner = re.sub(r"(?: ?(?:const|volatile))+$", "", inner)
-        return found or inner + kind[end : end + 1]
-    return ""
-
-
-def _closing(text: str, at: int) -> int:
-    """Behind the parenthesis that closes the one at ``at``."""
-    depth = 0
-    for end in range(at, len(text)):
-        depth += (text[end] == "(") - (text[end] == ")")
-        if not depth:
-            return end + 1
-    return len(text)
-
-
 def _member_offset(_target: Any, data: bytes) -> str:
     number = int.from_bytes(data, "little", signed=True)
     return "null" if number == -1 else "offset %d" % number
@@ -281,14 +253,16 @@ def value_of(kind: str) -> Optional[Value]:
     kind = _plain(kind)
     if kind in _VALUES:
         return _VALUES[kind]
+    if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
+        return None
     if kind.endswith("::*"):
         return Value(8, 8, (INTEGER,), _member_offset)
     if kind.endswith((")", "]")) or ")(" in kind:
-        declarator = _declarator(kind)
-        if declarator.endswith("::*("):
+        pointer = declarator(kind)
+        if pointer.endswith("::*("):
             return Value(16, 8, (INTEGER, INTEGER), _member_function)
-        if declarator:
-            number = _member_offset if "::*" in declarator and "&" not in declarator else _address
+        if pointer:
+            number = _member_offset if "::*" in pointer and "&" not in pointer else _address
             return Value(8, 8, (INTEGER,), number)
         if kind.endswith((")", "]")):
             return None
@@ -298,11 +272,11 @@ def value_of(kind: str) -> Optional[Value]:
         )
     if _STRING.match(kind):
         return Value(16, 8, (INTEGER, INTEGER), _string)
-    match = _PREFIX.match(kind)
-    if match is None:
+    instance = template(kind)
+    if instance is None:
         return None
-    outer, inner = match.groups()
-    if _ITERATOR.match(kind):
+    outer, inner = instance
+    if outer in _ADDRESSES:
         return Value(8, 8, (INTEGER,), _address)
     if outer in ("c10::ArrayRef", "std::initializer_list"):
         return Value(16, 8, (INTEGER, INTEGER), lambda target, data: _array(target, inner, data))
@@ -320,31 +294,32 @@ def object_of(kind: str) -> Optional[Object]:
     kind = _plain(kind)
     if kind in _OBJECTS:
         return _OBJECTS[kind]
+    if kind in _CLASSES_BY_ADDRESS:
+        return Object(None, _address_text)
+    instance = template(kind)
+    if instance is None:
+        return None
+    outer, inner = instance
     string, vector = _STD_STRING.match(kind), _VECTOR.match(kind)
     if string is not None and string.group(1):
         return Object(32, _std_string)
     if vector is not None and vector.group(1) != "bool" and _reader(vector.group(1)) is not None:
         part = vector.group(1)
         return Object(24, lambda target, address: _std_vector(target, part, address))
-    match = _PREFIX.match(kind)
-    if match is None:
-        return Object(None, _address_text) if _BY_ADDRESS.match(kind) else None
-    outer, inner = match.groups()
     held = object_of(inner) if outer == "std::optional" else None
     if held is not None and held.size is None:
         return Object(None, _address_text)
     if held is not None and held.size is not None:
         size, read = held.size, held.text
-        whole = -(-(size + 1) // 8) * 8 if size % 16 else size + 16
 
         def text(target: Any, address: int) -> str:
             return read(target, address) if _engaged(target.memory.u8(address + size)) else _NOTHING
 
-        return Object(whole, text)
+        return Object(-(-(size + 1) // held.align) * held.align, text, held.align)
     if outer in ("c10::List", "c10::Dict"):
         tag = "GenericList" if outer == "c10::List" else "GenericDict"
         return Object(8, lambda target, address: target.decoder(IValues).payload(tag, address).text)
-    return Object(None, _address_text) if _BY_ADDRESS.match(kind) else None
+    return Object(None, _address_text) if _BY_ADDRESS.match(outer) else None
 
 
 def _address(_target: Any, data: bytes) -> str:

@@ -32,7 +32,8 @@ class Passing(NamedTuple):
     bases that are virtual (constructors and destructors of such bases). None: not known. ``by_address``: types whose
     copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
     where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
-    ``filled``: registers that the caller has filled for this call.
+    ``filled``: registers that the caller has filled for this call. ``callers_fill``: callers pass every parameter; else
+    there may be anything in the place of one which the function does not use.
     """
 
     parameters: List[Tuple[str, str]]
@@ -45,6 +46,7 @@ class Passing(NamedTuple):
     evidence: Optional[Evidence] = None
     as_written: bool = False
     filled: Sequence[str] = ()
+    callers_fill: bool = True
 
 
 class Reading(NamedTuple):
@@ -56,22 +58,25 @@ class Reading(NamedTuple):
     registers: Dict[
         str, Optional[int]
     ]  # that are used; and the bytes that count, None where that is not known
+    stack: Optional[int]  # bytes of it that are used, None where that is not known
 
 
 def passing(raw: "Dict[str, Any]") -> Passing:
     """What the session has sent."""
     evidence = raw.get("evidence")
+    callers_fill = raw.get("callers_fill", True)
     return Passing(
         [(name, kind) for name, kind in raw["parameters"]],
         raw["hidden"],
         raw["member"],
         raw.get("result"),
         raw.get("table", False),
-        raw.get("by_address", ()),
+        raw.get("by_address", ()) if callers_fill else (),  # Clang alone has [[clang::trivial_abi]]
         raw.get("this"),
         Evidence(**evidence) if evidence is not None else None,
         raw.get("as_written", False),
         raw.get("filled", ()),
+        callers_fill,
     )
 
 
@@ -85,6 +90,9 @@ def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
 
 def readings(what: Passing) -> "List[Reading]":
     """All readings that nothing refutes; empty where there are too many."""
+    is_foreign = what.evidence is not None and what.evidence.foreign
+    if is_foreign or ("rcx" in what.filled and not {"rdi", "rsi"} & {*what.filled}):
+        return []  # Microsoft's ABI begins with rcx
     kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
     known = [words_of(kind, what.by_address) for kind in kinds]
     hidden, member, table = (
@@ -106,7 +114,22 @@ def readings(what: Passing) -> "List[Reading]":
     if variadic:
         return found
     evidence = what.evidence if what.evidence is not None else Evidence()
-    return [one for one in found if _agrees(one, evidence) and set(what.filled) <= set(one.registers)]
+    if not what.callers_fill:
+        evidence = evidence._replace(
+            exact=False
+        )  # other compilers than GCC have other ways to store parameters
+    filled = what.filled if _is_first_of_each(what.filled) else ()
+    return [one for one in found if _agrees(one, evidence) and set(filled) <= set(one.registers)]
+
+
+def _is_first_of_each(names: "Sequence[str]") -> bool:
+    """Whether registers are the first of their kind: what is filled otherwise may be for another ABI
+    (``__attribute__((ms_abi))``).
+    """
+    return all(
+        {name for name in names if name in order} == set(order[: sum(name in order for name in names)])
+        for order in (INTEGERS, VECTORS)
+    )
 
 
 def _is_hidden(what: Passing) -> "Optional[bool]":
@@ -178,7 +201,7 @@ def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") ->
                 used[VECTORS[floats]] = None
                 floats += 1
         found.append(Registers(tuple(names)) if names else None)
-    return Reading(hidden, member, tuple(found), used)
+    return Reading(hidden, member, tuple(found), used, stack)
 
 
 def _on_stack(
@@ -196,6 +219,8 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
     used = reading.registers
     if not set(evidence.read) <= set(used):
         return False
+    if evidence.stack is not None and reading.stack is not None and evidence.stack >= reading.stack:
+        return False
     if any(used[name] is not None and (used[name] or 0) <= 4 for name in evidence.wide if name in used):
         return False
     if not evidence.exact:
@@ -203,12 +228,21 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
     return set(used) == set(evidence.read) and all(used[name] != 8 for name in evidence.narrow)
 
 
+def _is_given(place: "Optional[Place]", what: Passing) -> bool:
+    """Whether the caller has put an argument into its place for certain."""
+    if what.callers_fill:
+        return True
+    read = what.evidence.read if what.evidence is not None else ()
+    words = place.words if isinstance(place, Registers) else (None,)
+    return all((VECTORS[word] if isinstance(word, int) else word) in read for word in words)
+
+
 def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":
     """Name, type and place of each argument; ``this`` first where it is passed, or may be."""
     found = readings(what)
     member, place = this_place(found) if found else (what.member, None)
     if what.this is not None and member is not False:
-        yield "this", what.this + "*", place
+        yield "this", what.this + "*", place if _is_given(place, what) else None
     for (name, kind), where in zip(what.parameters, places(what, found)):
         if kind != VARIADIC:
-            yield name, kind, where
+            yield name, kind, where if _is_given(where, what) else None

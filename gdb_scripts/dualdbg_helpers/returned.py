@@ -8,18 +8,15 @@ its elements from the last to the first.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from .abi import split_list
 from .passed import INTEGER, Value, object_of, value_of
+from .type_names import template
 
 VOID = "void"
 INTEGERS = ("rax", "rdx")
 FLOATS = (0, 1)  # the numbers of xmm registers
-
-_TEMPLATE = re.compile(r"std::(?:__cxx11::)?(\w+)<(.*)>$")
-
 
 Word = Union[str, int]
 """The name of a general register, or the number of an xmm."""
@@ -70,10 +67,9 @@ def _made(kind: str) -> Optional[Made]:
         return Made(value.size, value.align, _from_memory(value))
     found = object_of(kind)
     if found is not None and found.size is not None:
-        return Made(found.size, 8, found.text)
-    match = _TEMPLATE.match(kind)
-    name, inner = match.groups() if match is not None else ("", "")
-    if name == "tuple":
+        return Made(found.size, found.align, found.text)
+    name, inner = template(kind) or ("", "")
+    if name == "std::tuple":
         return _tuple(split_list(inner))
     return None
 

@@ -40,12 +40,32 @@ READ = {
     ),
     "padding": (["nopw   0x0(%rdi,%rsi,1)", "push   %rcx", "ret"], "", "", False),
     "what was not optimised": (
-        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "pop    %rbp", "ret"],
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rax,%rdi",
+         "call   0x900", "leave", "ret"],
         "rdi rsi", "rdi", True,
+    ),
+    "what is volatile": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,-0xc(%rbp)", "mov    -0x8(%rbp),%rax", "pop    %rbp", "ret"],
+        "rdi rsi", "", False,
+    ),
+    "a copy of what is used again": (
+        [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rax,%rdi", "mov    %rax,%rsi",
+         "call   0x900", "leave", "ret"],
+        "rdi", "", False,
+    ),
+    "a copy to a register that was not free": (
+        [*FRAME, "mov    %rsi,-0x8(%rbp)", "mov    -0x8(%rbp),%rax", "mov    %rdi,%rsi", "mov    %rax,%rdi",
+         "call   0x900", "leave", "ret"],
+        "rsi", "", False,
+    ),
+    "a double there and back": (
+        [*FRAME, "movsd  %xmm0,-0x8(%rbp)", "movsd  -0x8(%rbp),%xmm0", "movq   %xmm0,%rax", "movq   %rax,%xmm0",
+         "pop    %rbp", "ret"],
+        "xmm0", "", True,
     ),
     "a number from the stack between the stores": (
         [*FRAME, "mov    %rdi,-0x8(%rbp)", "mov    %esi,%eax", "mov    0x10(%rbp),%edx", "mov    %al,-0xc(%rbp)",
-         "mov    %dx,-0x10(%rbp)", "mov    -0x8(%rbp),%rax", "ret"],
+         "mov    %dx,-0x10(%rbp)", "mov    -0x8(%rbp),%rax", "mov    $0x0,%eax", "ret"],
         "rdi rsi", "rdi", True,
     ),
     "rubbish in a register that nobody filled": (
@@ -60,6 +80,45 @@ def test_registers_that_are_given(what: str) -> None:
     texts, read, wide, exact = READ[what]
     found = module("entry_code").evidence(code(*texts))
     assert (" ".join(found.read), " ".join(found.wide), found.exact) == (read, wide, exact)
+
+
+FOREIGN = {
+    "a register that is given back": (["push   %rsi", "mov    %rcx,%rsi", "call   0x900", "pop    %rsi", "ret"], True),
+    "a vector that is given back": (
+        ["movaps %xmm6,(%rsp)", "movsd  0x8(%rcx),%xmm6", "movaps (%rsp),%xmm6", "ret"], True,
+    ),
+    "what is stored above the frame": ([*FRAME, "mov    %ecx,0x10(%rbp)", "pop    %rbp", "ret"], True),
+    "what only makes room": (["push   %rsi", "call   0x900", "pop    %rdx", "ret"], False),
+    "a vector that is an argument": ([*FRAME, "movaps %xmm6,-0x20(%rbp)", "pop    %rbp", "ret"], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FOREIGN)
+def test_functions_of_another_abi(what: str) -> None:
+    texts, expected = FOREIGN[what]
+    found = module("entry_code").evidence(code(*texts))
+    assert found.foreign is expected
+    kinds = ["double"] * 7
+    assert places(kinds, False, False, evidence=found)[6] == (None if expected else "xmm6")
+
+
+REACHES = {
+    "the second word": (["add    0x10(%rsp),%edi", "ret"], 8),
+    "behind pushes": (["push   %rbx", "sub    $0x10,%rsp", "mov    0x20(%rsp),%eax", "ret"], 0),
+    "by the frame": ([*FRAME, "mov    0x18(%rbp),%eax", "ret"], 8),
+    "its own": ([*FRAME, "sub    $0x20,%rsp", "mov    0x8(%rsp),%eax", "mov    -0x8(%rbp),%eax", "ret"], None),
+    "where nothing is known": (["and    $0xfffffffffffffff0,%rsp", "mov    0x20(%rsp),%eax", "ret"], None),
+    "only an address": (["lea    0x8(%rsp),%rax", "ret"], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REACHES)
+def test_how_far_a_function_reaches_into_the_stack(what: str) -> None:
+    texts, expected = REACHES[what]
+    found = module("entry_code").evidence(code(*texts))
+    assert found.stack == expected
+    kept = expected is None or expected < 8
+    assert places(["int"] * 7, False, False, evidence=found)[6] == ("0" if kept else None)
 
 
 NO_HIDDEN_RESULT = {
@@ -125,7 +184,8 @@ def places(parameters: list[str], hidden: bool | None, member: bool | None, **kn
     """Where the parameters are: registers, or the offset on the stack."""
     placing = module("placing")
     what = placing.Passing([(kind, kind) for kind in parameters], hidden, member, **known)
-    rows = placing.places(what, placing.readings(what))
+    rows = [row for _, kind, row in placing.agreed(what)]
+    rows += [None] * (len(parameters) - len(rows))
     return [
         None if row is None else " ".join(map(str, row)) if hasattr(row, "offset") else words(row)
         for row in rows
@@ -145,6 +205,8 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     assert places(["int"], False, None, evidence=evidence(("rdi",), ("rdi",))) == ["rsi"]
     assert places(["int"], False, None, evidence=evidence(("rdi",), (), ("rdi",), True)) == ["rdi"]
     assert places(["int"], False, None, filled=("rdi", "rsi")) == ["rsi"]
+    assert places(["int"], False, None, filled=("rsi", "rdx")) == [None]  # perhaps for something else
+    assert places(["int"] * 6, False, False, filled=("rcx", "rdx", "r8", "r9")) == [None] * 6  # another ABI
     assert places(["Unknown", "int"], False, False) == [None, None]
     assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
     assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [
@@ -154,3 +216,15 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     ]
     assert places(["int", "..."], None, False, result="void") == ["rdi", None]
     assert places(["int"], None, False, result="std::vector<int, std::allocator<int> >") == ["rsi"]
+
+
+def test_a_place_that_a_caller_may_have_left_is_none() -> None:
+    """Clang puts nothing where the function does not use what it is given."""
+    evidence = module("entry_code").Evidence(("rdi", "xmm1"))
+    kinds = ["int", "long", "double", "double"]
+    assert places(kinds, False, False, evidence=evidence) == ["rdi", "rsi", "xmm0", "xmm1"]
+    found = places(kinds, False, False, evidence=evidence, callers_fill=False)
+    assert found == ["rdi", None, None, "xmm1"]
+    view = "std::basic_string_view<char, std::char_traits<char> >"
+    assert places([view], False, False, evidence=evidence, callers_fill=False) == [None]
+    assert places(["long double"], False, False, evidence=evidence, callers_fill=False) == [None]

@@ -253,3 +253,49 @@ def _as_demangled(name: str) -> str:
 )
 def test_types_are_written_as_pytorch_writes_them(passed: Any, kind: str, text: str) -> None:
     assert passed.type_text(kind) == text
+
+
+VECTOR = "std::vector<double, std::allocator<double> >"
+STRING = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+
+
+@pytest.mark.pure
+@pytest.mark.parametrize(
+    "kind",
+    [
+        f"{VECTOR}::value_type",
+        f"{VECTOR}::reference",
+        f"{STRING}::__sv_wrapper",
+        "std::map<int, int, std::less<int>, std::allocator<std::pair<int const, int> > >::value_compare",
+        "std::function<int (int)>::result_type",
+        "std::optional<int>::rebind<double>",
+        "__gnu_cxx::__normal_iterator<char*, int>::value_type",
+        "decltype (*{parm#2})",
+        "decltype ((*{parm#2})(1))",
+    ],
+)
+def test_of_what_is_in_a_class_nothing_is_known(passed: Any, kind: str) -> None:
+    assert passed.value_of(kind) is None
+    assert passed.object_of(kind) is None
+    assert passed.value_of(f"{kind}&") is not None
+
+
+@pytest.mark.pure
+def test_types_that_are_known(passed: Any) -> None:
+    for kind in (VECTOR, STRING, f"std::shared_ptr<{VECTOR}>", "std::function<bool (int)>", "std::any"):
+        assert passed.value_of(kind) is None and passed.object_of(kind) is not None, kind
+    for kind in ("decltype(nullptr)", "int (*)(long)", "__gnu_cxx::__normal_iterator<char*, int>"):
+        assert passed.value_of(kind) is not None, kind
+
+
+def test_sizes_of_optional_objects(passed: Any, tmp_path: Path) -> None:
+    """The compiler is asked."""
+    known = {"std::string": STRING, "std::vector<double>": VECTOR}
+    for _ in range(2):
+        known.update({f"std::optional<{name}>": f"std::optional<{kind} >" for name, kind in [*known.items()]})
+    rows = "".join(f'  printf("%zu\\n", sizeof({name}));\n' for name in known)
+    text = f"#include <cstdio>\n#include <optional>\n#include <string>\n#include <vector>\nint main() {{\n{rows}}}\n"
+    (tmp_path / "ask.cpp").write_text(text)
+    subprocess.run(["g++", "-std=c++17", "ask.cpp", "-o", "ask"], cwd=tmp_path, check=True)
+    told = subprocess.run([tmp_path / "ask"], capture_output=True, text=True, check=True).stdout
+    assert [passed.object_of(kind).size for kind in known.values()] == [int(line) for line in told.split()]

@@ -41,7 +41,7 @@ def sampled(library: Objfile, operators: OperatorTable, count: int) -> list[dict
         known = signature_of(symbol, operators) if symbol is not None else None
         if symbol is None or known is None:
             continue
-        by_name = calling_of(symbol, library.has_in_names)
+        by_name = calling_of(symbol, library.has_in_names, library.uses_torch)
         fde = library.frames.find(symbol.address)
         if by_name is None or fde is None or fde.start != symbol.address:
             continue

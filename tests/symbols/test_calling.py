@@ -81,6 +81,28 @@ def test_bases_that_are_virtual() -> None:
     assert [one and one.table for one in found] == [False, None, True, False]
 
 
+@pytest.mark.parametrize("name", ["_ZN1AC4Ei", "_ZN1AD4Ev"])
+def test_nothing_is_told_of_what_makes_bases_and_whole_objects(name: str) -> None:
+    assert calling_of(symbol(name), lambda letters: letters in b"\0_ZTT1A\0") is None
+
+
+def test_namespaces_of_pytorch_hold_where_it_is_used() -> None:
+    for with_torch, expected in ((True, False), (False, None)):
+        found = calling_of(symbol("_ZN2at3fooEl"), lambda letters: False, with_torch)
+        assert found is not None and found.member is expected
+
+
+@pytest.mark.parametrize(("needed", "expected"), [("libc10.so", True), ("libmine.so", False)])
+def test_libraries_that_use_pytorch(tmp_path: Path, needed: str, expected: bool) -> None:
+    compiler = require(shutil.which("gcc"), "a C compiler")
+    (tmp_path / "one.c").write_text("int one(void) { return 1; }\n")
+    (tmp_path / "two.c").write_text("int one(void); int two(void) { return one(); }\n")
+    flags = [compiler, "-shared", "-fPIC"]
+    subprocess.run([*flags, f"-Wl,-soname,{needed}", "one.c", "-o", needed], cwd=tmp_path, check=True)
+    subprocess.run([*flags, "two.c", f"./{needed}", "-o", "libtwo.so"], cwd=tmp_path, check=True)
+    assert Objfile.open(tmp_path / "libtwo.so").uses_torch is expected
+
+
 def test_functions_that_are_one_piece_of_code_have_to_agree() -> None:
     assert calling_of(symbol("_Z1fi", "_Z1gl"), lambda letters: False) is None
     assert calling_of(symbol("_Z1fi", "_Z1gi"), lambda letters: False) is not None
@@ -107,11 +129,17 @@ def test_what_is_not_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("comment", "expected"), [("GCC: (Debian) 12.2", True), ("clang version 17", False), (None, False)]
+    ("comment", "expected"),
+    [
+        ("GCC: (Debian) 12.2", True),
+        ("GCC: (Debian) 12.2\0Linker: LLD 17.0\0GCC: (GNU) 13", True),
+        ("clang version 17", False),
+        ("GCC: (Debian) 12.2\0clang version 17", False),
+        ("GCC: (GNU) 13.3\0Intel(R) oneAPI DPC++/C++ Compiler 2024.2.0", False),
+        (None, False),
+    ],
 )
-def test_whose_local_functions_have_the_parameters_of_their_names(
-    tmp_path: Path, comment: str | None, expected: bool
-) -> None:
+def test_whose_callers_pass_what_the_names_tell(tmp_path: Path, comment: str | None, expected: bool) -> None:
     """The note of the compiler in the library tells."""
     (tmp_path / "empty.c").write_text(
         "static int only_here(int n) { return n; } int (*seen)(int) = only_here;\n"

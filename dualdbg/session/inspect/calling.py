@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ...backends.native import EntryCode, Passing
 from ...errors import CommandError, SymbolError
-from ...symbols.address_space import AddressSpace
+from ...symbols.address_space import AddressSpace, Module
 from ...symbols.function_parts import Part, first_parts, further_part, landing_pads, part_at
 from ...symbols.names.signature import Signature
 from ..engines import Evaluating, Reading
@@ -35,6 +35,7 @@ def passing_of(signature: Signature) -> Passing:
         signature.this,
         signature.by_address,
         as_written=signature.by_name,
+        callers_fill=signature.callers_fill,
     )
 
 
@@ -46,6 +47,13 @@ async def by_signature(_entry: int, signature: Signature) -> Passing:
 async def by_itself(_number: int, _entry: int, what: Passing) -> Passing:
     """Of a call nothing else is known."""
     return what
+
+
+def _sections(module: Module, beginning: str) -> list[Part]:
+    """Where the sections of a library are in the process whose names begin so."""
+    sections = module.library.elf.sections if module.library is not None else []
+    found = [one for one in sections if one.name.startswith(beginning)]
+    return [(one.address + module.bias, one.address + one.size + module.bias) for one in found]
 
 
 class CallingReader:
@@ -98,7 +106,7 @@ class CallingReader:
 
     async def at_call(self, number: int, entry: int, what: Passing) -> Passing:
         """The same for the call at whose entry the thread with gdb's ``number`` stands, by what its caller does."""
-        if not what.as_written:
+        if not what.as_written or not what.callers_fill:
             return what
         frames = await self._native.frames(number, 2)
         if len(frames) < 2 or frames[1].pc is None:
@@ -106,10 +114,20 @@ class CallingReader:
         place = frames[1].pc, entry
         if place not in self._filled:
             part = part_at(self._image, frames[1].pc - 1)
-            if part is None or part[1] - part[0] > _LONGEST_CALLER:
+            module = self._image.module_at(frames[1].pc - 1)
+            if (
+                part is None
+                or part[1] - part[0] > _LONGEST_CALLER
+                or module is None
+                or module.library is None
+            ):
                 return what
+            if not module.library.keeps_parameters:
+                return what  # what another compiler leaves in registers is not known
             try:
-                found = await self._native.filled_registers(number, entry, part)
+                found = await self._native.filled_registers(
+                    number, entry, part, _sections(module, ".plt"), _sections(module, ".got")
+                )
             except CommandError:
                 return what  # there are data between the instructions
             if not found:

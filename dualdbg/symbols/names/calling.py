@@ -30,27 +30,29 @@ _UNARY = frozenset(("ps", "ng", "ad", "de", "nt", "co"))
 _MEMBERS = frozenset(("aS", "pt", "cv"))  # an assignment, ->, a conversion
 _STATIC = frozenset(("nw", "na", "dl", "da", "li"))
 _COUNTED = frozenset(("pp", "mm"))
-_NAMESPACES = frozenset(found[0] for found in map(plain, NAMESPACES) if found is not None)
+_KNOWN = frozenset(found[0] for found in map(plain, NAMESPACES) if found is not None)
 _ANONYMOUS = "12_GLOBAL__N_1"
 _BUILT_IN = re.compile(
     r"[*&]$|(?:^| )(?:void|bool|char|wchar_t|char\d+_t|short|int|long|float|double|__int128)$"
 )
 _STRUCTOR = re.compile(r"[CD]\d")
 _BASES = ("C2", "D2")
+_UNIFIED = ("C3", "C4", "C5", "D3", "D4", "D5")
 _DROPPED = re.compile(r" ?(?:const|volatile)$")
 
 
-def calling_of(symbol: Symbol, has: Has) -> Signature | None:
+def calling_of(symbol: Symbol, has: Has, with_torch: bool = False) -> Signature | None:
     """The signature of a function with a mangled name, as far as it is proven; None of any other.
 
-    Several functions that are one piece of code have to agree.
+    Several functions that are one piece of code have to agree. ``with_torch``: the library is PyTorch's or uses it, so
+    that its namespaces are no classes.
     """
     if symbol.clone is not None or symbol.kind != "function" or symbol.language == "rust":
         return None
     found: set[Signature] = set()
     names = (symbol.linkage_name, *symbol.aliases)
     for name in names:
-        one = _of_name(name, has)
+        one = _of_name(name, has, with_torch)
         if one is None:
             return None
         found.add(one)
@@ -62,7 +64,7 @@ def calling_of(symbol: Symbol, has: Has) -> Signature | None:
     return found.pop() if len(found) == 1 else None
 
 
-def _of_name(mangled: str, has: Has) -> Signature | None:
+def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
     text = demangle(mangled)
     parsed = cxx_names.parse(text)
     if not mangled.startswith("_Z") or parsed.special or parsed.parameters is None or parsed.clones:
@@ -71,8 +73,10 @@ def _of_name(mangled: str, has: Has) -> Signature | None:
     if not all(kinds):
         return None
     name = read(mangled)
+    if name is not None and name.last in _UNIFIED:
+        return None  # GCC has made one of several; with virtual bases it is told which is meant, and gets a table
     owner = "::".join(parsed.components[:-1])
-    member = _member(name, mangled, parsed.qualifiers, kinds, has)
+    member = _member(name, parsed.qualifiers, kinds, has, with_torch)
     result = _result(name, text)
     by_address = tuple(
         sorted({kind for kind in map(_bare, (*kinds, result or "")) if is_passed_by_address(kind, has)})
@@ -121,7 +125,7 @@ def _table(name: MangledName | None, has: Has) -> bool | None:
 
 
 def _member(
-    name: MangledName | None, mangled: str, qualifiers: str, kinds: list[str], has: Has
+    name: MangledName | None, qualifiers: str, kinds: list[str], has: Has, with_torch: bool
 ) -> bool | None:
     if re.search(r"\bconst\b|\bvolatile\b|&", qualifiers):
         return True
@@ -136,7 +140,7 @@ def _member(
         by_operator = _operator_member(code, kinds)
         if by_operator is not None:
             return by_operator
-    return False if is_namespace(name.scope, has) else None
+    return False if is_namespace(name.scope, has, with_torch) else None
 
 
 def _operator_member(code: str, kinds: list[str]) -> bool | None:
@@ -156,9 +160,9 @@ def _operator_member(code: str, kinds: list[str]) -> bool | None:
     return None
 
 
-def is_namespace(scope: str, has: Has) -> bool:
+def is_namespace(scope: str, has: Has, with_torch: bool) -> bool:
     """Whether names prove that a scope is a namespace: it has an unnamed one in it, or what only its file sees."""
-    if scope == "St" or scope.endswith(_ANONYMOUS) or scope in _NAMESPACES:
+    if scope == "St" or scope.endswith(_ANONYMOUS) or (with_torch and scope in _KNOWN):
         return True
     inside = [f"\0_ZN{scope}{_ANONYMOUS}", *(f"\0_ZN{scope}L{digit}" for digit in range(1, 10))]
     # An operator << of a class has the stream as its object.

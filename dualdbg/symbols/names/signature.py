@@ -22,7 +22,8 @@ class Signature:
     ``this``. Of those three None means that it is not known. ``this``: the class, where ``this`` is to be shown.
     ``by_address``: classes among the types of which names tell that their copy is not trivial. ``by_name``: nothing but
     the mangled name tells it. ``vtable``: the linkage name of the table of its class, where ``member`` is not known: a
-    function in it is virtual, and gets ``this``.
+    function in it is virtual, and gets ``this``. ``callers_fill``: callers pass every parameter, even one that is not
+    used.
     """
 
     parameters: tuple[Parameter, ...]
@@ -34,3 +35,4 @@ class Signature:
     by_address: tuple[str, ...] = ()
     by_name: bool = False
     vtable: str | None = None
+    callers_fill: bool = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ...errors import SpecError
 from ...model import Layer
@@ -47,7 +48,10 @@ def signature_at(
         return None
     signature = signature_of(symbol, operators)
     if signature is None and (symbol.binding != "local" or module.library.keeps_parameters):
-        signature = calling_of(symbol, module.library.has_in_names)
+        found = calling_of(symbol, module.library.has_in_names, module.library.uses_torch)
+        signature = (
+            replace(found, callers_fill=module.library.keeps_parameters) if found is not None else None
+        )
     return (symbol.address + module.bias, signature) if signature is not None else None
 
 

@@ -1,0 +1,54 @@
+"""Takes names of types apart, as the demangler writes them. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Optional, Tuple
+
+_NAME = re.compile(r"\w+(?:::\w+)*<")
+EXPRESSION = re.compile(r"\bdecltype ?\((?!nullptr\))|[{}]|->")  # its type is not read
+
+
+def declarator(kind: str) -> str:
+    """What stands in the place of a name in the type of a pointer or reference to functions or arrays: ``*``, ``S::*``;
+    empty for any other type. With ``(`` behind it is about functions.
+    """
+    depth = 0
+    for at, letter in enumerate(kind):
+        depth += (letter == "<") - (letter == ">")
+        if letter != "(" or depth:
+            continue
+        end = _closing(kind, at)
+        inner = kind[at + 1 : end - 1]
+        if not re.match(r"[*&]|(?:[\w:]|<.*>)+::\*", inner):
+            return ""
+        found = declarator(inner)
+        inner = re.sub(r"(?: ?(?:const|volatile))+$", "", inner)
+        return found or inner + kind[end : end + 1]
+    return ""
+
+
+def _closing(text: str, at: int) -> int:
+    """Behind the parenthesis that closes the one at ``at``."""
+    depth = 0
+    for end in range(at, len(text)):
+        depth += (text[end] == "(") - (text[end] == ")")
+        if not depth:
+            return end + 1
+    return len(text)
+
+
+def template(kind: str) -> Optional[Tuple[str, str]]:
+    """The name and the arguments of a type that is an instance of a template, and nothing within one: what
+    ``C::value_type`` is (a number, a reference, a class) no name tells.
+    """
+    match = _NAME.match(kind)
+    if match is None or EXPRESSION.search(kind):
+        return None
+    depth, nested = 0, 0
+    for at, letter in enumerate(kind):
+        nested += (letter in "([") - (letter in ")]")
+        depth += 0 if nested else (letter == "<") - (letter == ">")
+        if letter == ">" and not depth and not nested:
+            return (kind[: match.end() - 1], kind[match.end() : at]) if at + 1 == len(kind) else None
+    return None
