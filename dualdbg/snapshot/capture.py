@@ -53,6 +53,7 @@ class Wanted:
     """What is read of a process besides its stacks. Each of them makes the process stand still for longer."""
 
     names: bool = True
+    sleeps: bool = False
     locks: bool = False
     locals: bool = False
     tasks: bool = False
@@ -128,7 +129,7 @@ def capture(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True, sleeps=wanted.locks),
+        threads=read_threads(pid, deep=True, sleeps=wanted.sleeps or wanted.locks),
         registers={},
         interpreter=find_interpreter(image.modules),
         label=f"rank {rank}" if rank is not None else None,

@@ -63,6 +63,7 @@ def test_who_stands_still_for_two_seconds(before: Standing, changed: dict[str, o
         ("poll", (0x10, 1, 0xFFFFFFFF, 0, 0, 0), 0.0),
         ("epoll_wait", (3, 0x10, 8, (1 << 64) - 1, 0, 0), 0.0),
         ("select", (3, 0x10, 0, 0, 0, 0), 0.0),
+        ("clock_nanosleep", (1, 1, 0x10, 0, 0, 0), 0.0),
         ("system call 999", (0, 0, 0, 0, 0, 0), None),
     ],
 )
@@ -93,6 +94,7 @@ PROGRAMS = {
     "event": "e = threading.Event(); [e.wait(0.05) for _ in iter(int, 1)]",
     "child": "subprocess.run(['sleep', '100'])",
     "epoll": "select.epoll().poll()",
+    "sleep": "time.sleep(1000)",
 }
 MOVING = {
     # Each writes to the other and reads its answer: at any moment one of them waits in the same call as before.
@@ -110,6 +112,7 @@ def work():
 threading.Thread(target=work, daemon=True).start()
 while True: items.get(); went_on()
 """,
+    "sleeps": "while True: time.sleep(0.02); went_on()",
 }
 BEGIN = """\
 import os, queue, select, socket, subprocess, sys, threading, time

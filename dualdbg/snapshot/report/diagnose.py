@@ -11,7 +11,7 @@ from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
-from .standing import Standing, standing
+from .standing import Standing, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
@@ -271,7 +271,9 @@ def _held(
     for (holder, what), group in by_holder.items():
         thread = scene.threads[holder]
         who = [_name(scene, wait.thread) for wait in group]
-        text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'} for {what}, which {_name(scene, holder)} holds in "
+        limit = ", with a time limit," if all(wait.limited for wait in group) else ""
+        text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
+        text += f"which {_name(scene, holder)} holds in "
         text += f"{where(thread)}, {activity(thread)}"
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
@@ -386,7 +388,10 @@ def _notification_of(thread: ThreadReport) -> str | None:
 
 
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out."""
+    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out.
+
+    One that has waited for a processor had something to do, unless it has slept as well: then its time on one counts.
+    """
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
@@ -399,11 +404,17 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
-        if was is None or node[0] in ranks or _ready(thread) - _ready(was) < _ALL_THE_TIME * seconds:
+        if was is None or node[0] in ranks:
             continue
         used = (thread.cpu or 0.0) - (was.cpu or 0.0)
-        text = f"{_name(scene, node)} is busy: it waited for nothing in the last {seconds:g} s"
-        text += f" and used {used:.1f} s of CPU time"
+        has_slept = slept(was, thread)
+        if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * seconds:
+            continue
+        text = f"{_name(scene, node)} is busy: "
+        if has_slept:
+            text += f"it used {used:.1f} s of CPU time in the last {seconds:g} s"
+        else:
+            text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
 

@@ -16,13 +16,15 @@ from .fold import thread_key
 
 BUSY = 0.05  # of the time: a thread that waits uses less, what a stop costs it included
 _SLEEPS_OF_A_STOP = 2  # ptrace_stop in kernel/signal.c, and the call that begins again
-# Calls that end when what they wait for has come. (A socket may have a time limit of its own, SO_RCVTIMEO.)
+# Calls that end when what they wait for has come. (A socket may have a time limit of its own, SO_RCVTIMEO.) A sleep is
+# one: there is nothing else that it waits for, so a thread that begins another one has gone on.
 _WITHOUT_LIMIT = frozenset(
     (
         *("read", "readv", "pread64", "write", "writev", "pwrite64"),
         *("recvfrom", "recvmsg", "sendto", "sendmsg", "connect", "accept", "accept4"),
         *("ioctl", "fcntl", "flock", "fsync", "fdatasync"),
         *("wait4", "waitid", "pause", "semop", "msgrcv", "rt_sigsuspend"),
+        *("nanosleep", "clock_nanosleep"),
     )
 )
 _MILLISECONDS = {"poll": 2, "epoll_wait": 3, "epoll_pwait": 3}  # the argument with the limit, none below 0
@@ -90,10 +92,31 @@ def stands_still(before: Standing, now: Standing, seconds: float) -> bool:
 def was_woken(before: Standing, now: Standing, seconds: float) -> bool:
     """Whether something has woken a thread between two looks, neither these nor the time limit of its call. False where
     that is not known, of a thread that does not sleep too."""
-    if before.sleeps is None or now.sleeps is None or before.call != now.call or now.expiries is None:
+    if before.call != now.call or now.expiries is None:
         return False
     explained = now.expiries * seconds + 1 if now.expiries else 0
-    return now.sleeps - before.sleeps - before.of_ours > explained
+    return wakings(before, now) > explained
+
+
+def wakings(before: Standing, now: Standing) -> int:
+    """How often a thread has woken between two looks, not counting these; 0 where that is not known."""
+    if before.sleeps is None or now.sleeps is None:
+        return 0
+    return max(0, now.sleeps - before.sleeps - before.of_ours)
+
+
+def slept(before: ThreadReport, now: ThreadReport) -> bool:
+    """Whether a thread has gone to sleep between two looks, other than for a stop of ours."""
+    return (
+        before.sleeps is not None
+        and now.sleeps is not None
+        and now.sleeps - before.sleeps > _SLEEPS_OF_A_STOP
+    )
+
+
+def has_time_limit(call: SystemCall | None) -> bool:
+    """Whether a call ends by itself where nothing comes; also of one of which that is not known."""
+    return call is not None and _expiries(call) != 0.0
 
 
 def all_stand_still(before: Iterable[Standing], now: Iterable[Standing], seconds: float) -> bool:
