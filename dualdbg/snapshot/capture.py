@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ..errors import DualdbgError, TargetError, TargetGone
@@ -45,6 +46,7 @@ from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
 from .linux.system_calls import descriptor_of, number_of
 from .unwind.unwinder import Unwinder
 
+_FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
 
@@ -288,7 +290,14 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:
                 continue  # the mapping ends here, so this is no mutex
-            result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
+            lock = locks.awaited(tid, call[1], foreign.get(owner, owner))
+            is_gone = lock.kind == "mutex" and bool(call[2] & _FUTEX_PRIVATE) and _is_gone(result, lock)
+            result.awaited[tid] = replace(lock, owner_is_gone=is_gone)
+
+
+def _is_gone(result: Captured, lock: Lock) -> bool:
+    """Whether the owner of a mutex is no thread of the process: of those that cannot be stopped the kernel tells."""
+    return bool(lock.owner) and not os.path.exists(f"/proc/{result.facts.pid}/task/{lock.owner}")
 
 
 def _vdso(image: AddressSpace, memory_file: int | None) -> list[Module]:

@@ -33,12 +33,13 @@ class Lock:
     """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading).
 
     ``address`` is where the lock lies. ``owner`` is the OS thread id of the holder: 0 for nobody, None where the lock
-    does not say.
+    does not say. ``owner_is_gone``: the process, which alone uses the lock, has no such thread.
     """
 
     kind: str
     address: int
     owner: int | None = None
+    owner_is_gone: bool = False
 
 
 @dataclass(frozen=True)

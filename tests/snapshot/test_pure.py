@@ -154,6 +154,32 @@ def test_who_sleeps_is_busy_only_by_its_time_on_a_processor(
     assert bool(found) is (words is not None)
 
 
+def test_a_mutex_that_nobody_is_there_to_release() -> None:
+    def of(lock: Lock, timeout: int = 0) -> list[tuple[str, str]]:
+        call = SystemCall("futex", (0x10, 137, 0, timeout, 0, 0))
+        found = diagnose([process(1, thread(11, *COMMON, waits_for=lock, system_call=call))])
+        return [(each.kind, each.text) for each in found]
+
+    ((kind, text),) = of(Lock("mutex", 0x10, 11))
+    assert kind == "deadlock" and text.endswith("which it holds itself")
+    ((kind, text),) = of(Lock("mutex", 0x10, 12, owner_is_gone=True))
+    assert kind == "lock" and "which thread 12 has locked" in text and "no such thread" in text
+    assert of(Lock("mutex", 0x10, 12)) == of(Lock("mutex", 0x10, 11), timeout=0x7F00) == []
+
+
+def test_a_ring_with_the_gil_is_one_also_where_its_thread_looks_again() -> None:
+    """It is woken every 5 ms, and may be met on its way out of that wait."""
+
+    def look(call: SystemCall | None) -> ProcessReport:
+        asks = thread(12, *COMMON, waits=True, system_call=call)
+        return process(1, thread(11, *COMMON, holds=True, waits_for=Lock("mutex", 0x10, 12)), asks)
+
+    before, now = look(SystemCall("futex", (0x20, 137, 0, 0x7F00, 0, 0))), look(None)
+    assert [each.kind for each in diagnose([now], (), Earlier([before], 1.0))] == ["deadlock"]
+    healthy = [process(1, thread(11, *COMMON, holds=True), one.threads[1]) for one in (before, now)]
+    assert diagnose(healthy[1:], (), Earlier(healthy[:1], 1.0)) == []
+
+
 def test_waiting_is_no_deadlock() -> None:
     chain = process(
         1, thread(11, *COMMON, holds=True), thread(12, *COMMON, waits=True), thread(13, *COMMON, waits=True)

@@ -11,7 +11,7 @@ from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
-from .standing import Standing, slept, standing
+from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
@@ -74,6 +74,7 @@ _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 _IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
+_SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
@@ -111,11 +112,11 @@ def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
 
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
-    """Whether only a second look tells: a healthy job has ranks that wait for others too, but not twice in the same
-    operation; a thread that runs may do so all the time.
+    """Whether only a second look tells: in a healthy program threads wait for each other too, but not in the same wait
+    all the time; a thread that runs may do so all the time.
     """
     if findings:
-        return any(finding.kind == "collective" for finding in findings)
+        return any(finding.kind not in _SEEN_AT_ONCE for finding in findings)
     return any(thread.state == "R" for process in processes for thread in process.threads)
 
 
@@ -183,6 +184,23 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
         for wait in waits.values()
         if wait.forked and wait.thread not in told
     ]
+
+
+def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """A mutex that nobody is there to release, by what it says of its owner."""
+    findings = []
+    for node, thread in _waiting_threads(scene, told):
+        lock = thread.waits_for
+        if lock is None or lock.kind != "mutex" or has_time_limit(thread.system_call):
+            continue
+        text = f"{_name(scene, node)} waits for the mutex at {lock.address:#x}, in {where(thread)}, which "
+        if lock.owner == node[1]:
+            findings.append(Finding("deadlock", f"deadlock: {text}it holds itself", (node,)))
+        elif lock.owner_is_gone:
+            text += f"thread {lock.owner} has locked\nthe process has no such thread: it has ended without releasing it"
+            text += ", or had it when the process was forked"
+            findings.append(Finding("lock", text, (node,)))
+    return findings
 
 
 def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -265,7 +283,7 @@ def _held(
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
     by_holder: dict[tuple[Node, str], list[Wait]] = {}
     for wait in waits.values():
-        if applies(wait) and wait.thread not in told and not wait.forked:
+        if applies(wait) and wait.thread not in told and wait.thread not in scene.moved and not wait.forked:
             by_holder.setdefault((wait.holder, wait.what), []).append(wait)
     findings = []
     for (holder, what), group in by_holder.items():
@@ -439,6 +457,7 @@ def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
 
 _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...] = (
     _forks,
+    _lost,
     _workers,
     _locks,
     _gil,

@@ -95,10 +95,13 @@ _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Py
 
 
 def find_waits(scene: Scene) -> dict[Node, Wait]:
-    """For each thread where it is known: the thread that it waits for. Not those that have moved."""
+    """For each thread where it is known: the thread that it waits for. Not those that have moved, other than by looking
+    again whether the GIL is free: every 5 ms they do, and in a ring it never is."""
     waits = {}
     for (pid, tid), thread in scene.threads.items():
-        found = None if (pid, tid) in scene.moved else _wait_of(scene, pid, tid, thread)
+        if (pid, tid) in scene.moved and not thread.thread.waits_for_gil:
+            continue
+        found = _wait_of(scene, pid, tid, thread)
         if found is not None and found.holder != (pid, tid):
             waits[pid, tid] = found
     return waits
