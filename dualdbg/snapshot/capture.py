@@ -71,8 +71,8 @@ class Wanted:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited``, ``held`` and ``descriptors`` (what is open there) are by OS thread id;
-    ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
+    ``states``, ``names``, ``awaited``, ``held``, ``joins`` and ``descriptors`` (what is open there) are by OS thread
+    id; ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are.
     """
 
@@ -90,6 +90,7 @@ class Captured:
     names: dict[int, str] = field(default_factory=dict)
     awaited: dict[int, Lock] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    joins: dict[int, int] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
     descriptors: dict[int, str | None] = field(default_factory=dict)
     tasks: Tasks | None = None
@@ -213,6 +214,8 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Seq
     result.texts.use(result.memory)
     if wanted.names:
         result.names = result.texts.thread_names(reader, result.states)
+    if wanted.locks:
+        result.joins = result.texts.joins(reader, result.states)
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)

@@ -49,7 +49,8 @@ class ThreadReport:
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
-    ``sleeps``: how often it has gone to sleep until then.
+    ``sleeps``: how often it has gone to sleep until then. ``joins``: the OS thread id of the Python thread whose end it
+    waits for.
     """
 
     thread: Thread
@@ -63,6 +64,7 @@ class ThreadReport:
     cpu: float | None = None
     ready: float | None = None
     sleeps: int | None = None
+    joins: int | None = None
 
 
 @dataclass(frozen=True)

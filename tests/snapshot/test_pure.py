@@ -13,6 +13,7 @@ from dualdbg.snapshot.facts import Descriptor, Failure, Lock, ProcessReport, Sys
 from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.snapshot.report.diagnose import diagnose
 from dualdbg.snapshot.report.fold import fold, ranges
+from dualdbg.snapshot.report.jobs import member_of
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.report.waits import Earlier
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
@@ -316,6 +317,26 @@ class Bytes(Memory):
 
 def run(*expression: int, registers: tuple[int | None, ...] = (), initial: int | None = None) -> int:
     return evaluate(bytes(expression), registers, Bytes(), initial)
+
+
+def test_of_a_rank_whose_main_thread_joins_another_one_that_is_told() -> None:
+    library = python("Thread.run", 982, "/usr/lib/python3.11/threading.py")
+
+    def told(main: int, worker: int) -> tuple[str, int]:
+        threads = [
+            thread(1, python("main", 40), joins=main),
+            thread(2, library),
+            thread(3, python("heartbeat", 3), library),
+            thread(4, python("lost", 7), library, joins=worker),
+        ]
+        member = member_of(process(1, *threads, label="rank 0"))
+        assert member.standing is not None
+        return member.place, member.standing.tid
+
+    assert told(main=4, worker=2) == ("lost (train.py:7) of thread python", 4)  # a library runs thread 2
+    assert told(main=4, worker=3) == ("heartbeat (train.py:3) of thread python", 3)
+    assert told(main=4, worker=1) == ("lost (train.py:7) of thread python", 4)
+    assert told(main=0, worker=0) == told(main=2, worker=0) == ("main (train.py:40)", 1)
 
 
 def test_expressions() -> None:

@@ -26,6 +26,7 @@ from .test_pure import COMMON, process, thread
 BLOCKED = Standing(7, 8, "ab", "read(0x3)", 0.0, 40, 2, 1.0)
 POLLS = replace(BLOCKED, call="poll", expiries=20.0)
 UNKNOWN = replace(BLOCKED, call="futex", expiries=None)
+ASLEEP = replace(UNKNOWN, call="clock_nanosleep")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,8 @@ UNKNOWN = replace(BLOCKED, call="futex", expiries=None)
         (POLLS, {"sleeps": 40 + 2 + 2 * 20 + 2}, False),
         (UNKNOWN, {"sleeps": 4000}, True),
         (UNKNOWN, {"sleeps": 4000, "cpu": 1.1}, False),
+        (ASLEEP, {"sleeps": 42}, True),
+        (ASLEEP, {"sleeps": 43}, False),  # the next sleep
         (replace(BLOCKED, of_ours=0), {"sleeps": 40}, True),
         (replace(BLOCKED, of_ours=0), {"sleeps": 41}, False),
     ],
@@ -63,7 +66,6 @@ def test_who_stands_still_for_two_seconds(before: Standing, changed: dict[str, o
         ("poll", (0x10, 1, 0xFFFFFFFF, 0, 0, 0), 0.0),
         ("epoll_wait", (3, 0x10, 8, (1 << 64) - 1, 0, 0), 0.0),
         ("select", (3, 0x10, 0, 0, 0, 0), 0.0),
-        ("clock_nanosleep", (1, 1, 0x10, 0, 0, 0), 0.0),
         ("system call 999", (0, 0, 0, 0, 0, 0), None),
     ],
 )

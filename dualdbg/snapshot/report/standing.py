@@ -16,17 +16,16 @@ from .fold import thread_key
 
 BUSY = 0.05  # of the time: a thread that waits uses less, what a stop costs it included
 _SLEEPS_OF_A_STOP = 2  # ptrace_stop in kernel/signal.c, and the call that begins again
-# Calls that end when what they wait for has come. (A socket may have a time limit of its own, SO_RCVTIMEO.) A sleep is
-# one: there is nothing else that it waits for, so a thread that begins another one has gone on.
+# Calls that end when what they wait for has come. (A socket may have a time limit of its own, SO_RCVTIMEO.)
 _WITHOUT_LIMIT = frozenset(
     (
         *("read", "readv", "pread64", "write", "writev", "pwrite64"),
         *("recvfrom", "recvmsg", "sendto", "sendmsg", "connect", "accept", "accept4"),
         *("ioctl", "fcntl", "flock", "fsync", "fdatasync"),
         *("wait4", "waitid", "pause", "semop", "msgrcv", "rt_sigsuspend"),
-        *("nanosleep", "clock_nanosleep"),
     )
 )
+_SLEEPS = ("nanosleep", "clock_nanosleep")
 _MILLISECONDS = {"poll": 2, "epoll_wait": 3, "epoll_pwait": 3}  # the argument with the limit, none below 0
 _POINTERS = {"futex": 3, "select": 4, "pselect6": 4, "ppoll": 2, "rt_sigtimedwait": 2, "semtimedop": 3}
 
@@ -80,11 +79,13 @@ def stands_still(before: Standing, now: Standing, seconds: float) -> bool:
     """Whether a thread has waited in one place all the time between two looks, ``seconds`` apart.
 
     One that is woken by time limits, and waits again, stands still; where the limit is not known, what tells is that
-    it used no more CPU time than such a one.
+    it used no more CPU time than such a one. A sleep waits for nothing else: who begins another one has gone on.
     """
     if (before.stack, before.call) != (now.stack, now.call):
         return False
     if before.cpu is not None and now.cpu is not None and now.cpu - before.cpu >= BUSY * seconds:
+        return False
+    if now.call in _SLEEPS and wakings(before, now):
         return False
     return not was_woken(before, now, seconds)
 
