@@ -79,9 +79,7 @@ class StackListing:
         samples = max((row.samples for row in rows), default=0)
         lines = [self._style.paint("stop", f"{len(moved)} of {len(rows)} threads moved in {samples} samples")]
         for row in moved:
-            lines.append(
-                f"- thread {row.tid} {row.name} of process {row.pid}, {row.stacks} different stacks:"
-            )
+            lines.append(f"- thread {row.tid} {row.name} of process {row.pid}, {_different(row.stacks)}:")
             lines += [f"    {count} x {place}" for place, count in row.places]
         still = [f"{row.tid} {row.name}" for row in rows if not row.moved]
         if still:
@@ -186,6 +184,10 @@ def _process(report: ProcessReport) -> str:
 def _name(report: ThreadReport) -> str:
     name = report.thread.python_name or report.thread.name
     return f" {name}" if name else ""
+
+
+def _different(stacks: int) -> str:
+    return f"{stacks} different stacks" if stacks > 1 else "at the same place again"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ..errors import DualdbgError, TargetError, TargetGone
@@ -45,6 +46,7 @@ from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
 from .linux.system_calls import descriptor_of, number_of
 from .unwind.unwinder import Unwinder
 
+_FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
 
@@ -53,6 +55,7 @@ class Wanted:
     """What is read of a process besides its stacks. Each of them makes the process stand still for longer."""
 
     names: bool = True
+    sleeps: bool = False
     locks: bool = False
     locals: bool = False
     tasks: bool = False
@@ -68,8 +71,8 @@ class Wanted:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited``, ``held`` and ``descriptors`` (what is open there) are by OS thread id;
-    ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
+    ``states``, ``names``, ``awaited``, ``held``, ``joins`` and ``descriptors`` (what is open there) are by OS thread
+    id; ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
     ``faulted``: the thread of which an instruction could not be carried out, and ended the process.
     """
@@ -88,6 +91,7 @@ class Captured:
     names: dict[int, str] = field(default_factory=dict)
     awaited: dict[int, Lock] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    joins: dict[int, int] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
     descriptors: dict[int, str | None] = field(default_factory=dict)
     tasks: Tasks | None = None
@@ -131,7 +135,7 @@ def capture(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True, sleeps=wanted.locks),
+        threads=read_threads(pid, deep=True, sleeps=wanted.sleeps or wanted.locks),
         registers={},
         interpreter=find_interpreter(image.modules),
         label=f"rank {rank}" if rank is not None else None,
@@ -213,6 +217,8 @@ def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Seq
     result.texts.use(result.memory)
     if wanted.names:
         result.names = result.texts.thread_names(reader, result.states)
+    if wanted.locks:
+        result.joins = result.texts.joins(reader, result.states)
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)
@@ -290,7 +296,14 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:
                 continue  # the mapping ends here, so this is no mutex
-            result.awaited[tid] = locks.awaited(tid, call[1], foreign.get(owner, owner))
+            lock = locks.awaited(tid, call[1], foreign.get(owner, owner))
+            is_gone = lock.kind == "mutex" and bool(call[2] & _FUTEX_PRIVATE) and _is_gone(result, lock)
+            result.awaited[tid] = replace(lock, owner_is_gone=is_gone)
+
+
+def _is_gone(result: Captured, lock: Lock) -> bool:
+    """Whether the owner of a mutex is no thread of the process: of those that cannot be stopped the kernel tells."""
+    return bool(lock.owner) and not os.path.exists(f"/proc/{result.facts.pid}/task/{lock.owner}")
 
 
 def _vdso(image: AddressSpace, memory_file: int | None) -> list[Module]:

@@ -33,12 +33,13 @@ class Lock:
     """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading).
 
     ``address`` is where the lock lies. ``owner`` is the OS thread id of the holder: 0 for nobody, None where the lock
-    does not say.
+    does not say. ``owner_is_gone``: the process, which alone uses the lock, has no such thread.
     """
 
     kind: str
     address: int
     owner: int | None = None
+    owner_is_gone: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class ThreadReport:
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
-    ``sleeps``: how often it has gone to sleep until then.
+    ``sleeps``: how often it has gone to sleep until then. ``joins``: the OS thread id of the Python thread whose end it
+    waits for.
     """
 
     thread: Thread
@@ -62,6 +64,7 @@ class ThreadReport:
     cpu: float | None = None
     ready: float | None = None
     sleeps: int | None = None
+    joins: int | None = None
 
 
 @dataclass(frozen=True)

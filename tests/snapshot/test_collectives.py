@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from dualdbg.snapshot.facts import Collective, Distributed, ProcessGroup
 from dualdbg.snapshot.report.collectives import Member, after_second_look, verdicts
+from dualdbg.snapshot.report.standing import Standing
 
 SIZES = 4
 
@@ -101,6 +102,12 @@ def test_a_job_that_goes_on_has_no_verdict() -> None:
     (straggler,) = after_second_look(look(5), [*waiting, replace(odd, cpu=1.9)], seconds)
     assert straggler.kind == "straggler"
     assert "used 0.90 s of CPU time" in straggler.text
+    at = Standing(odd.pid, odd.pid, "ab", "read(0x3)", 0.0, 40, 2, 1.0)
+    for sleeps, words in ((42, "it has not moved in 1 s"), (43, "and woke once"), (139, "and woke 97 times")):
+        looks = [[*waiting, replace(odd, standing=replace(at, sleeps=n))] for n in (40, sleeps)]
+        (told,) = after_second_look(*looks, seconds)
+        assert told.text.endswith(words)
+        assert told.kind == ("absent" if sleeps == 42 else "straggler")
     (started,) = after_second_look(waiting, [*waiting, odd], seconds)
     assert started.kind == "absent" and started.text.endswith("it was not there at the first look")
 

@@ -216,3 +216,55 @@ def test_a_thread_that_is_busy_in_c() -> None:
         assert finding["kind"] == "busy"
         assert "is busy: it waited for nothing in the last 1 s" in finding["text"]
         assert "in spin (spin.py:8)" in finding["text"]
+
+
+MUTEX = """\
+import ctypes, threading, time
+c = ctypes.CDLL(None)
+mutex = (ctypes.c_char * 64)()
+def lock(): c.pthread_mutex_lock(mutex)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "words"),
+    [
+        ("print('ready', flush=True); lock(); lock()", "deadlock", "which it holds itself"),
+        (
+            "t = threading.Thread(target=lock); t.start(); t.join(); print('ready', flush=True); lock()",
+            "lock",
+            "the process has no such thread: it has ended without releasing it",
+        ),
+    ],
+)
+def test_a_mutex_that_nobody_will_release(code: str, kind: str, words: str) -> None:
+    with subprocess.Popen([sys.executable, "-c", MUTEX + code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            (finding,) = wait_until(lambda: seen(str(process.pid))[1], what="it waits")
+            assert finding["kind"] == kind and words in finding["text"]
+            assert "waits for the mutex at 0x" in finding["text"]
+        finally:
+            process.kill()
+
+
+PING_PONG = """\
+import os, threading
+to, fro = os.pipe(), os.pipe()
+def answer():
+    while True: os.read(to[0], 1); os.write(fro[1], b"y")
+threading.Thread(target=answer, daemon=True).start()
+print("ready", flush=True)
+while True: os.write(to[1], b"x"); os.read(fro[0], 1)
+"""
+
+
+@pytest.mark.parametrize("target", [[], ["--tree"]])
+def test_a_program_that_works_has_no_findings_after_the_second_look(target: list[str]) -> None:
+    with subprocess.Popen([sys.executable, "-c", PING_PONG], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            for _ in range(4):
+                assert seen(*target, str(process.pid))[1] == []
+        finally:
+            process.kill()

@@ -15,10 +15,12 @@ from dualdbg.snapshot.facts import Descriptor, Failure, Lock, ProcessReport, Sys
 from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.snapshot.report.diagnose import diagnose
 from dualdbg.snapshot.report.fold import fold, ranges
+from dualdbg.snapshot.report.jobs import member_of
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.report.recursion import runs
 from dualdbg.snapshot.report.telling_frame import where, where_faulted, with_fault_shown
 from dualdbg.snapshot.report.wording import activity
+from dualdbg.snapshot.report.waits import Earlier
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
 from dualdbg.stack_listing import StackListing
 
@@ -82,11 +84,25 @@ def test_ranges() -> None:
 def test_movements() -> None:
     still = thread(1, python("wait"))
     samples = [[process(5, still, thread(2, python("work", line)))] for line in (1, 2, 2)]
-    first, second = movements(samples)
+    first, second = movements(samples, 1.0)
     assert not first.moved
     assert second.moved
     assert second.places == (("work (train.py:1)", 1), ("work (train.py:2)", 2))
     assert second.samples == 3
+
+
+def test_a_thread_that_is_woken_has_moved_though_its_stack_is_the_same() -> None:
+    call = SystemCall("read", (3, 0, 0, 0, 0, 0))
+    samples = [
+        [process(5, thread(1, *COMMON, system_call=call, sleeps=n), thread(2, *COMMON, cpu=n))]
+        for n in (40, 42, 90)
+    ]
+    first, second = movements(samples[:2], 1.0)
+    assert (first.moved, second.moved) == (False, True)
+    first, second = movements(samples, 1.0)
+    assert first.moved and first.stacks == 1
+    text = StackListing(Style()).movements([first])
+    assert "1 of 1 threads moved" in text and "at the same place again" in text and "stood still" not in text
 
 
 def kinds(*processes: ProcessReport, context: tuple[ProcessReport, ...] = ()) -> list[str]:
@@ -106,6 +122,68 @@ def test_a_ring_of_three() -> None:
     assert sorted(findings[0].threads) == [(1, 11), (1, 12), (1, 13)]
     assert "the mutex at 0x10" in findings[0].text
     assert findings[1].threads == ((1, 14),)
+
+
+@pytest.mark.parametrize("timeout", [0, 0x7FFF0000])
+def test_a_ring_in_which_one_gives_up_is_no_deadlock(timeout: int) -> None:
+    call = SystemCall("futex", (0x20, 137, 0, timeout, 0, 0))
+    ring = process(
+        1,
+        thread(11, *COMMON, waits_for=Lock("mutex", 0x10, 12), system_call=call),
+        thread(12, *COMMON, waits_for=Lock("mutex", 0x20, 11)),
+    )
+    found = diagnose([ring])
+    assert [each.kind for each in found] == (["lock", "lock"] if timeout else ["deadlock"])
+    assert ("none can go on" in found[0].text) is not bool(timeout)
+    assert any("waits, with a time limit, for the mutex at 0x10" in each.text for each in found) is bool(
+        timeout
+    )
+
+
+@pytest.mark.parametrize(
+    ("sleeps", "cpu", "words"),
+    [
+        (2, 0.2, "is busy: it waited for nothing in the last 1 s and used 0.2 s of CPU time"),
+        (900, 0.2, None),  # what it waited for came 900 times, and then it waited for a processor
+        (900, 0.95, "is busy: it used 0.9 s of CPU time in the last 1 s,"),
+    ],
+)
+def test_who_sleeps_is_busy_only_by_its_time_on_a_processor(
+    sleeps: int, cpu: float, words: str | None
+) -> None:
+    looks = [
+        [process(1, thread(1, *COMMON, state="R", sleeps=40 + n * sleeps, cpu=n * cpu, ready=n * 0.97))]
+        for n in (0, 1)
+    ]
+    found = diagnose(looks[1], (), Earlier(looks[0], 1.0))
+    assert [words in each.text for each in found if words] == ([True] if words else [])
+    assert bool(found) is (words is not None)
+
+
+def test_a_mutex_that_nobody_is_there_to_release() -> None:
+    def of(lock: Lock, timeout: int = 0) -> list[tuple[str, str]]:
+        call = SystemCall("futex", (0x10, 137, 0, timeout, 0, 0))
+        found = diagnose([process(1, thread(11, *COMMON, waits_for=lock, system_call=call))])
+        return [(each.kind, each.text) for each in found]
+
+    ((kind, text),) = of(Lock("mutex", 0x10, 11))
+    assert kind == "deadlock" and text.endswith("which it holds itself")
+    ((kind, text),) = of(Lock("mutex", 0x10, 12, owner_is_gone=True))
+    assert kind == "lock" and "which thread 12 has locked" in text and "no such thread" in text
+    assert of(Lock("mutex", 0x10, 12)) == of(Lock("mutex", 0x10, 11), timeout=0x7F00) == []
+
+
+def test_a_ring_with_the_gil_is_one_also_where_its_thread_looks_again() -> None:
+    """It is woken every 5 ms, and may be met on its way out of that wait."""
+
+    def look(call: SystemCall | None) -> ProcessReport:
+        asks = thread(12, *COMMON, waits=True, system_call=call)
+        return process(1, thread(11, *COMMON, holds=True, waits_for=Lock("mutex", 0x10, 12)), asks)
+
+    before, now = look(SystemCall("futex", (0x20, 137, 0, 0x7F00, 0, 0))), look(None)
+    assert [each.kind for each in diagnose([now], (), Earlier([before], 1.0))] == ["deadlock"]
+    healthy = [process(1, thread(11, *COMMON, holds=True), one.threads[1]) for one in (before, now)]
+    assert diagnose(healthy[1:], (), Earlier(healthy[:1], 1.0)) == []
 
 
 def test_waiting_is_no_deadlock() -> None:
@@ -268,6 +346,26 @@ class Bytes(Memory):
 
 def run(*expression: int, registers: tuple[int | None, ...] = (), initial: int | None = None) -> int:
     return evaluate(bytes(expression), registers, Bytes(), initial)
+
+
+def test_of_a_rank_whose_main_thread_joins_another_one_that_is_told() -> None:
+    library = python("Thread.run", 982, "/usr/lib/python3.11/threading.py")
+
+    def told(main: int, worker: int) -> tuple[str, int]:
+        threads = [
+            thread(1, python("main", 40), joins=main),
+            thread(2, library),
+            thread(3, python("heartbeat", 3), library),
+            thread(4, python("lost", 7), library, joins=worker),
+        ]
+        member = member_of(process(1, *threads, label="rank 0"))
+        assert member.standing is not None
+        return member.place, member.standing.tid
+
+    assert told(main=4, worker=2) == ("lost (train.py:7) of thread python", 4)  # a library runs thread 2
+    assert told(main=4, worker=3) == ("heartbeat (train.py:3) of thread python", 3)
+    assert told(main=4, worker=1) == ("lost (train.py:7) of thread python", 4)
+    assert told(main=0, worker=0) == told(main=2, worker=0) == ("main (train.py:40)", 1)
 
 
 def test_expressions() -> None:

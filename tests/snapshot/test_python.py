@@ -122,6 +122,34 @@ def test_the_locks_that_threads_wait_for(python: Path) -> None:
             process.kill()
 
 
+JOINS = """\
+import threading, time
+def sleep(): time.sleep(1000)
+def work(): last.join()
+others = [threading.Thread(target=sleep, daemon=True) for _ in range(3)]
+last, worker = others[1], threading.Thread(target=work, name="worker", daemon=True)
+for one in (*others, worker): one.start()
+print("ready pid=0", flush=True)
+worker.join()
+"""
+
+
+def test_whose_end_a_thread_waits_for(python: Path) -> None:
+    with subprocess.Popen([python, "-c", JOINS], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            read_ready(process)
+
+            def joined() -> list[tuple[int, int]]:
+                threads = report_of(process.pid, Wanted(locks=True)).threads
+                order = [one.thread.tid for one in threads]
+                return [(n, order.index(one.joins)) for n, one in enumerate(threads) if one.joins]
+
+            # They began in this order: main, three that sleep, the worker.
+            wait_until(lambda: joined() == [(0, 4), (4, 2)], what="both are in join")
+        finally:
+            process.kill()
+
+
 def test_the_gil_and_its_waiters(python: Path) -> None:
     with running("busy.py", python=python) as pid:
 

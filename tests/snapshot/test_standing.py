@@ -26,6 +26,7 @@ from .test_pure import COMMON, process, thread
 BLOCKED = Standing(7, 8, "ab", "read(0x3)", 0.0, 40, 2, 1.0)
 POLLS = replace(BLOCKED, call="poll", expiries=20.0)
 UNKNOWN = replace(BLOCKED, call="futex", expiries=None)
+ASLEEP = replace(UNKNOWN, call="clock_nanosleep")
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,8 @@ UNKNOWN = replace(BLOCKED, call="futex", expiries=None)
         (POLLS, {"sleeps": 40 + 2 + 2 * 20 + 2}, False),
         (UNKNOWN, {"sleeps": 4000}, True),
         (UNKNOWN, {"sleeps": 4000, "cpu": 1.1}, False),
+        (ASLEEP, {"sleeps": 42}, True),
+        (ASLEEP, {"sleeps": 43}, False),  # the next sleep
         (replace(BLOCKED, of_ours=0), {"sleeps": 40}, True),
         (replace(BLOCKED, of_ours=0), {"sleeps": 41}, False),
     ],
@@ -93,6 +96,7 @@ PROGRAMS = {
     "event": "e = threading.Event(); [e.wait(0.05) for _ in iter(int, 1)]",
     "child": "subprocess.run(['sleep', '100'])",
     "epoll": "select.epoll().poll()",
+    "sleep": "time.sleep(1000)",
 }
 MOVING = {
     # Each writes to the other and reads its answer: at any moment one of them waits in the same call as before.
@@ -110,6 +114,7 @@ def work():
 threading.Thread(target=work, daemon=True).start()
 while True: items.get(); went_on()
 """,
+    "sleeps": "while True: time.sleep(0.02); went_on()",
 }
 BEGIN = """\
 import os, queue, select, socket, subprocess, sys, threading, time

@@ -127,7 +127,7 @@ def _watch(options: Namespace, pids: Sequence[int], listing: StackListing, allow
             earlier = Earlier(samples[-1], options.interval) if samples else None
             findings = _findings(options, reports, earlier) if number == options.watch - 1 else None
         samples.append(reports)
-    rows = movements(samples) if options.watch > 1 else []  # nothing moves in one moment
+    rows = movements(samples, options.interval) if options.watch > 1 else []  # nothing moves in one moment
     if options.json:
         _write_json(options, reports, failures, findings, earlier, rows)
     else:
@@ -175,6 +175,7 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
 
     wanted = Wanted(
         locals=options.locals,
+        sleeps=options.watch is not None,
         locks=options.diagnose,
         tasks=options.tasks or options.diagnose,
         distributed=options.diagnose,

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from itertools import takewhile
 from typing import Any
 
 from ...errors import TargetError, UnreadableMemory
@@ -26,6 +27,7 @@ _STR, _DICT = 1 << 28, 1 << 29  # Py_TPFLAGS_UNICODE_SUBCLASS, Py_TPFLAGS_DICT_S
 _SPECIAL = re.compile(r"__\w+__|__pydevd_\w+")
 _SECONDS = patient(2.0)  # for all the text of one process
 _STARTS = ("_bootstrap", "Thread._bootstrap")  # the outermost function of a thread that `threading` started
+_THREADING = "/threading.py"
 
 
 class ObjectText:
@@ -74,12 +76,10 @@ class ObjectText:
         slots = PythonSlots(reader)
         names = {}
         for key, state in states.items():
-            # A debugger may have put its own start function below it.
-            start = next((frame for frame in reversed(state.frames[-2:]) if frame.function in _STARTS), None)
-            if start is None or start.address is None:
-                continue
             try:
-                thread = slots.variables(start.address)[0][1]  # self
+                thread = self._thread_object(slots, state)
+                if thread is None:
+                    continue
                 for name, value in tables.instance_items(types.of(thread), thread):
                     if reader.string(name) == "_name":
                         names[key] = reader.string(value)
@@ -87,6 +87,32 @@ class ObjectText:
             except self._caught:
                 continue
         return names
+
+    def joins(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, int]:
+        """The threads that are in ``threading.Thread.join``, each with the thread whose end it waits for."""
+        slots = PythonSlots(reader)
+        objects: dict[int, int] = {}
+        joined: dict[int, int] = {}
+        for key, state in states.items():
+            try:
+                thread = self._thread_object(slots, state)
+                if thread is not None:
+                    objects[thread] = key
+                calls = takewhile(lambda frame: (frame.file or "").endswith(_THREADING), state.frames)
+                join = next((one for one in calls if one.function.rpartition(".")[2] == "join"), None)
+                if join is not None and join.address is not None:
+                    joined[key] = slots.variables(join.address)[0][1]  # self
+            except self._caught:
+                continue
+        return {key: objects[thread] for key, thread in joined.items() if thread in objects}
+
+    def _thread_object(self, slots: PythonSlots, state: PythonThreadState) -> int | None:
+        """The address of the ``threading.Thread`` whose code a thread runs."""
+        # A debugger may have put its own start function below it.
+        start = next((frame for frame in reversed(state.frames[-2:]) if frame.function in _STARTS), None)
+        if start is None or start.address is None:
+            return None
+        return slots.variables(start.address)[0][1]  # self
 
     @property
     def errors(self) -> tuple[type[Exception], ...]:

@@ -215,6 +215,7 @@ class Assembler:
             cpu=facts.cpu,
             ready=facts.ready,
             sleeps=facts.sleeps,
+            joins=captured.joins.get(facts.tid),
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),

@@ -9,7 +9,7 @@ from functools import cached_property
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
 from .fold import ranges
-from .standing import BUSY, Standing, was_woken
+from .standing import BUSY, Standing, stands_still, wakings, was_woken
 
 _START = frozenset(("init_process_group", "new_group"))
 
@@ -147,12 +147,17 @@ def after_second_look(
 def _motion(before: Member, now: Member, seconds: float) -> str | None:
     """That a rank has moved between two looks, in words; None where it has not."""
     used = now.cpu - before.cpu if now.cpu is not None and before.cpu is not None else 0.0
-    if before.stack == now.stack and used < BUSY * seconds:
+    has_moved, woken = before.stack != now.stack or used >= BUSY * seconds, 0
+    if not has_moved and before.standing is not None and now.standing is not None:
+        has_moved = not stands_still(before.standing, now.standing, seconds)
+        woken = wakings(before.standing, now.standing)
+    if not has_moved:
         return None
     was = (
         f"{seconds:g} s before it was in {before.place}" if before.place != now.place else "it is there still"
     )
-    return f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
+    text = f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
+    return text + (f", and woke {woken} times" if woken > 1 else ", and woke once" if woken else "")
 
 
 def _stands_still(before: Member, now: Member, seconds: float) -> bool:

@@ -11,7 +11,7 @@ from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
-from .standing import Standing, standing
+from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
 from .telling_frame import place, where
@@ -74,6 +74,7 @@ _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
 _WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 _IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
+_SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
@@ -111,11 +112,11 @@ def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
 
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
-    """Whether only a second look tells: a healthy job has ranks that wait for others too, but not twice in the same
-    operation; a thread that runs may do so all the time.
+    """Whether only a second look tells: in a healthy program threads wait for each other too, but not in the same wait
+    all the time; a thread that runs may do so all the time.
     """
     if findings:
-        return any(finding.kind == "collective" for finding in findings)
+        return any(finding.kind not in _SEEN_AT_ONCE for finding in findings)
     return any(thread.state == "R" for process in processes for thread in process.threads)
 
 
@@ -183,6 +184,23 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
         for wait in waits.values()
         if wait.forked and wait.thread not in told
     ]
+
+
+def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """A mutex that nobody is there to release, by what it says of its owner."""
+    findings = []
+    for node, thread in _waiting_threads(scene, told):
+        lock = thread.waits_for
+        if lock is None or lock.kind != "mutex" or has_time_limit(thread.system_call):
+            continue
+        text = f"{_name(scene, node)} waits for the mutex at {lock.address:#x}, in {where(thread)}, which "
+        if lock.owner == node[1]:
+            findings.append(Finding("deadlock", f"deadlock: {text}it holds itself", (node,)))
+        elif lock.owner_is_gone:
+            text += f"thread {lock.owner} has locked\nthe process has no such thread: it has ended without releasing it"
+            text += ", or had it when the process was forked"
+            findings.append(Finding("lock", text, (node,)))
+    return findings
 
 
 def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -304,13 +322,15 @@ def _held(
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
     by_holder: dict[tuple[Node, str], list[Wait]] = {}
     for wait in waits.values():
-        if applies(wait) and wait.thread not in told and not wait.forked:
+        if applies(wait) and wait.thread not in told and wait.thread not in scene.moved and not wait.forked:
             by_holder.setdefault((wait.holder, wait.what), []).append(wait)
     findings = []
     for (holder, what), group in by_holder.items():
         thread = scene.threads[holder]
         who = [_name(scene, wait.thread) for wait in group]
-        text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'} for {what}, which {_name(scene, holder)} holds in "
+        limit = ", with a time limit," if all(wait.limited for wait in group) else ""
+        text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
+        text += f"which {_name(scene, holder)} holds in "
         text += f"{where(thread)}, {activity(thread)}"
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
@@ -425,7 +445,10 @@ def _notification_of(thread: ThreadReport) -> str | None:
 
 
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out."""
+    """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out.
+
+    One that has waited for a processor had something to do, unless it has slept as well: then its time on one counts.
+    """
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
@@ -438,11 +461,17 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
-        if was is None or node[0] in ranks or _ready(thread) - _ready(was) < _ALL_THE_TIME * seconds:
+        if was is None or node[0] in ranks:
             continue
         used = (thread.cpu or 0.0) - (was.cpu or 0.0)
-        text = f"{_name(scene, node)} is busy: it waited for nothing in the last {seconds:g} s"
-        text += f" and used {used:.1f} s of CPU time"
+        has_slept = slept(was, thread)
+        if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * seconds:
+            continue
+        text = f"{_name(scene, node)} is busy: "
+        if has_slept:
+            text += f"it used {used:.1f} s of CPU time in the last {seconds:g} s"
+        else:
+            text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
 
@@ -467,6 +496,7 @@ def _untold(scene: Scene, told: set[Node]) -> list[tuple[Node, ThreadReport]]:
 
 _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...] = (
     _forks,
+    _lost,
     _workers,
     _locks,
     _of_itself,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...known.python_files import is_of_a_library
 from ...known.torch_operations import FRAMES
 from ...model import NativeFrame, PythonFrame
 from ..facts import Collective, Distributed, ProcessReport, ThreadReport
@@ -106,20 +107,43 @@ def member_of(process: ProcessReport) -> Member:
     name = f"rank {rank} (process {process.pid})" if rank is not None else f"process {process.pid}"
     main = process.threads[0]
     calling = {call.thread for call in found.collectives if call.thread is not None}
-    telling = next((thread for thread in process.threads if thread.thread.tid in calling), main)
+    called_by = next((thread for thread in process.threads if thread.thread.tid in calling), None)
+    telling = called_by or _joined(process) or main
     blocked = bool(calling) or _waits_in_c10d(main)
+    at = _place(telling, blocked)
+    if telling not in (main, called_by):
+        at += f" of thread {telling.thread.python_name or telling.thread.name}"
     return Member(
         pid=process.pid,
         name=name,
         rank=rank,
         world_size=world,
-        place=_place(telling, blocked),
+        place=at,
         activity=activity(telling),
         distributed=found,
         blocked=blocked,
         stack=thread_key(telling),
         cpu=telling.cpu,
         standing=standing(process, telling),
+    )
+
+
+def _joined(process: ProcessReport) -> ThreadReport | None:
+    """The thread that does the work, where the main one waits for its end; None where it does not."""
+    threads = {thread.thread.tid: thread for thread in process.threads}
+    found, seen = process.threads[0], {process.threads[0].thread.tid}
+    while (following := threads.get(found.joins or 0)) is not None and following.thread.tid not in seen:
+        if not _runs_code_of_the_user(following):
+            break
+        found = following
+        seen.add(found.thread.tid)
+    return None if found is process.threads[0] else found
+
+
+def _runs_code_of_the_user(thread: ThreadReport) -> bool:
+    return any(
+        isinstance(frame, PythonFrame) and not is_of_a_library(frame.file or "")
+        for frame in thread.stack.frames
     )
 
 

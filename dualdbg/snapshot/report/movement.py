@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..facts import ProcessReport, ThreadReport
 from .fold import thread_key
+from .standing import standing, stands_still
 from .telling_frame import where
 
 
@@ -14,6 +16,7 @@ from .telling_frame import where
 class Movement:
     """A thread over the samples in which it was seen. ``places`` are the different places, in order of appearance,
     each with the number of its samples. ``stacks`` counts the different stacks: there may be several at one place.
+    ``moved``: it has not stood still all the time; it may have come back to the same stack.
     """
 
     pid: int
@@ -22,24 +25,22 @@ class Movement:
     places: tuple[tuple[str, int], ...]
     stacks: int
     samples: int
-
-    @property
-    def moved(self) -> bool:
-        """Whether its stack was not the same in all samples."""
-        return self.stacks > 1
+    moved: bool
 
 
-def movements(samples: Sequence[Sequence[ProcessReport]]) -> list[Movement]:
-    """Every thread that was seen, in the order of its first appearance."""
-    seen: dict[tuple[int, int], list[ThreadReport]] = {}
+def movements(samples: Sequence[Sequence[ProcessReport]], seconds: float) -> list[Movement]:
+    """Every thread that was seen, in the order of its first appearance. ``seconds`` lie between two samples."""
+    seen: dict[tuple[int, int], list[tuple[ProcessReport, ThreadReport]]] = {}
     for sample in samples:
         for process in sample:
             for thread in process.threads:
-                seen.setdefault((process.pid, thread.thread.tid), []).append(thread)
-    return [_movement(pid, tid, threads) for (pid, tid), threads in seen.items()]
+                seen.setdefault((process.pid, thread.thread.tid), []).append((process, thread))
+    return [_movement(pid, tid, rows, seconds) for (pid, tid), rows in seen.items()]
 
 
-def _movement(pid: int, tid: int, threads: list[ThreadReport]) -> Movement:
+def _movement(pid: int, tid: int, rows: list[tuple[ProcessReport, ThreadReport]], seconds: float) -> Movement:
+    threads = [thread for _, thread in rows]
+    stands = [standing(*row) for row in rows]
     places: dict[str, int] = {}
     for thread in threads:
         place = where(thread)
@@ -52,4 +53,5 @@ def _movement(pid: int, tid: int, threads: list[ThreadReport]) -> Movement:
         places=tuple(places.items()),
         stacks=len({thread_key(thread) for thread in threads}),
         samples=len(threads),
+        moved=not all(stands_still(*pair, seconds) for pair in pairwise(stands)),
     )

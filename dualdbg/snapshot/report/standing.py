@@ -25,6 +25,7 @@ _WITHOUT_LIMIT = frozenset(
         *("wait4", "waitid", "pause", "semop", "msgrcv", "rt_sigsuspend"),
     )
 )
+_SLEEPS = ("nanosleep", "clock_nanosleep")
 _MILLISECONDS = {"poll": 2, "epoll_wait": 3, "epoll_pwait": 3}  # the argument with the limit, none below 0
 _POINTERS = {"futex": 3, "select": 4, "pselect6": 4, "ppoll": 2, "rt_sigtimedwait": 2, "semtimedop": 3}
 
@@ -78,11 +79,13 @@ def stands_still(before: Standing, now: Standing, seconds: float) -> bool:
     """Whether a thread has waited in one place all the time between two looks, ``seconds`` apart.
 
     One that is woken by time limits, and waits again, stands still; where the limit is not known, what tells is that
-    it used no more CPU time than such a one.
+    it used no more CPU time than such a one. A sleep waits for nothing else: who begins another one has gone on.
     """
     if (before.stack, before.call) != (now.stack, now.call):
         return False
     if before.cpu is not None and now.cpu is not None and now.cpu - before.cpu >= BUSY * seconds:
+        return False
+    if now.call in _SLEEPS and wakings(before, now):
         return False
     return not was_woken(before, now, seconds)
 
@@ -90,10 +93,31 @@ def stands_still(before: Standing, now: Standing, seconds: float) -> bool:
 def was_woken(before: Standing, now: Standing, seconds: float) -> bool:
     """Whether something has woken a thread between two looks, neither these nor the time limit of its call. False where
     that is not known, of a thread that does not sleep too."""
-    if before.sleeps is None or now.sleeps is None or before.call != now.call or now.expiries is None:
+    if before.call != now.call or now.expiries is None:
         return False
     explained = now.expiries * seconds + 1 if now.expiries else 0
-    return now.sleeps - before.sleeps - before.of_ours > explained
+    return wakings(before, now) > explained
+
+
+def wakings(before: Standing, now: Standing) -> int:
+    """How often a thread has woken between two looks, not counting these; 0 where that is not known."""
+    if before.sleeps is None or now.sleeps is None:
+        return 0
+    return max(0, now.sleeps - before.sleeps - before.of_ours)
+
+
+def slept(before: ThreadReport, now: ThreadReport) -> bool:
+    """Whether a thread has gone to sleep between two looks, other than for a stop of ours."""
+    return (
+        before.sleeps is not None
+        and now.sleeps is not None
+        and now.sleeps - before.sleeps > _SLEEPS_OF_A_STOP
+    )
+
+
+def has_time_limit(call: SystemCall | None) -> bool:
+    """Whether a call ends by itself where nothing comes; also of one of which that is not known."""
+    return call is not None and _expiries(call) != 0.0
 
 
 def all_stand_still(before: Iterable[Standing], now: Iterable[Standing], seconds: float) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts import Lock, ProcessReport, ThreadReport
-from .standing import standing, stands_still
+from .standing import has_time_limit, standing, stands_still
 
 Node = tuple[int, int]
 """Process id and thread id."""
@@ -15,12 +15,18 @@ Node = tuple[int, int]
 @dataclass(frozen=True)
 class Wait:
     """``thread`` waits for ``what``, which ``holder`` has. ``forked``: the holder is a thread of the process that
-    this one was forked from, so it will never let go here."""
+    this one was forked from, so it will never let go here. ``limited``: the wait ends by itself, at its time limit."""
 
     thread: Node
     what: str
     holder: Node
     forked: bool = False
+    limited: bool = False
+
+    @property
+    def for_good(self) -> bool:
+        """Whether it ends only when the holder lets go."""
+        return not (self.forked or self.limited)
 
 
 @dataclass(frozen=True)
@@ -94,10 +100,13 @@ _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Py
 
 
 def find_waits(scene: Scene) -> dict[Node, Wait]:
-    """For each thread where it is known: the thread that it waits for. Not those that have moved."""
+    """For each thread where it is known: the thread that it waits for. Not those that have moved, other than by looking
+    again whether the GIL is free: every 5 ms they do, and in a ring it never is."""
     waits = {}
     for (pid, tid), thread in scene.threads.items():
-        found = None if (pid, tid) in scene.moved else _wait_of(scene, pid, tid, thread)
+        if (pid, tid) in scene.moved and not thread.thread.waits_for_gil:
+            continue
+        found = _wait_of(scene, pid, tid, thread)
         if found is not None and found.holder != (pid, tid):
             waits[pid, tid] = found
     return waits
@@ -113,20 +122,20 @@ def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | N
     what = lock_in_words(lock)
     holder = scene.holder_of(pid, lock)
     if holder is not None:
-        return Wait((pid, tid), what, holder)
+        return Wait((pid, tid), what, holder, limited=has_time_limit(thread.system_call))
     parent = scene.processes[pid].parent
     holder = scene.holder_of(parent, lock)
     return Wait((pid, tid), what, holder, forked=True) if holder is not None else None
 
 
 def cycles(waits: Mapping[Node, Wait]) -> list[list[Wait]]:
-    """Every ring of threads in which each waits for the next; each ring once."""
+    """Every ring of threads in which each waits for the next, and none ever gives up; each ring once."""
     found: list[list[Wait]] = []
     done: set[Node] = set()
     for start in waits:
         path: list[Node] = []
         node = start
-        while node in waits and node not in done and node not in path and not waits[node].forked:
+        while node in waits and node not in done and node not in path and waits[node].for_good:
             path.append(node)
             node = waits[node].holder
         if node in path:
