@@ -19,8 +19,8 @@ from dualdbg.snapshot.report.jobs import member_of
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.report.recursion import runs
 from dualdbg.snapshot.report.telling_frame import where, where_faulted, with_fault_shown
-from dualdbg.snapshot.report.wording import activity
 from dualdbg.snapshot.report.waits import Earlier
+from dualdbg.snapshot.report.wording import activity
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
 from dualdbg.stack_listing import StackListing
 
