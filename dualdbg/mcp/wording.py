@@ -86,7 +86,6 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         r"\btype watch EXPRESSION at a Python stop",
         f"at a Python stop break({_SESSION}, add=['watch:py:EXPRESSION'])",
     ),
-    (r"\btype ivalue-stack: it shows", "ivalue-stack, which only the prompt has, shows"),
     (r"\btype watch\b", "the breakpoint watch:EXPRESSION"),
     (
         r"\btype (?P<name>(?:ivalue-stack|ivalue|tensor|jit-graph)\b[^:]*): ",

@@ -274,11 +274,13 @@ def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
 
 
 def _of_itself(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """A lock that the thread has itself, by the mutex's owner or by a ``with`` block."""
+    """A lock of Python that the thread has itself, by a ``with`` block. Of mutexes see :func:`_lost`."""
     findings = []
     for node, thread in _waiting_threads(scene, told):
         lock = thread.waits_for
-        if lock is None or lock.kind == "rlock" or scene.holder_of(node[0], lock) != node:
+        if lock is None or lock.kind in ("rlock", "mutex") or has_time_limit(thread.system_call):
+            continue
+        if scene.holder_of(node[0], lock) != node:
             continue
         text = (
             f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which it holds itself"
