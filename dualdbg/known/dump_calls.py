@@ -132,9 +132,7 @@ def _for_cast(text: str, cast: re.Match[str]) -> str:
     pointer = _Pointer(cast, type, operand)
     left, closed = text[: cast.start()].rstrip(), cast["c_type"] is not None
     while True:  # from the inside out, as C++ binds: elements, dereferences, sums, parentheses
-        if (
-            type.command == "ivalue-stack" and pointer.levels <= 1
-        ):  # whichever element is meant, it shows them all
+        if type.command == "ivalue-stack" and pointer.levels <= 1:  # it shows all elements
             return _told(type.command, pointer.address)
         if closed and (index := _INDEX.match(text, right)) is not None:
             right = index.end()
