@@ -200,3 +200,60 @@ def test_what_is_not_proven_is_said_and_the_registers_are_shown(tmp_path: Path) 
     rows = run_session(work, small(tmp_path), "Account::fee")
     assert rows[:3] == [("this", "<not known>"), ("arg1", "<not known>"), ("arg2", "0.5")]
     assert [name for name, _ in rows[3:]] == ["$rdi", "$rsi", "$rdx", "$rcx", "$r8", "$r9"]
+
+
+LEFT = """\
+struct Vm { static long inner(long x, long y); static long outer(long x, long y, long z); };
+typedef long (*Two)(long, long);
+typedef long (*Three)(long, long, long);
+extern "C" { volatile long sink = 0; Two two[2] = {&Vm::inner, &Vm::inner}; Three three[1] = {&Vm::outer}; }
+__attribute__((noinline)) long Vm::inner(long x, long y) { sink = x; return x * 3; }
+__attribute__((noinline)) long Vm::outer(long x, long y, long z) { return two[z & 1](x, y); }
+__attribute__((noinline)) void unused(int a, int b, int c) { sink = a + c; }
+extern "C" void left_run(long at) { unused(11, 12, 13); sink = three[at](1001, 1002, 1003) + 1; }
+"""
+
+
+def left(folder: Path, comment: str | None) -> Path:
+    """The script; ``comment``: the note of another compiler in the library."""
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (folder / "left.cpp").write_text(LEFT)
+    subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", "left.cpp", "-o", "libleft.so"], cwd=folder, check=True
+    )
+    if comment is not None:
+        objcopy = require(shutil.which("objcopy"), "objcopy")
+        (folder / "note").write_text(comment)
+        command = [objcopy, "--update-section", ".comment=note", "libleft.so"]
+        subprocess.run(command, cwd=folder, check=True)
+    script = folder / "left.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libleft.so')!r}).left_run(0)\n")
+    return script
+
+
+@pytest.mark.parametrize(("comment", "second"), [(None, "12"), ("clang version 17", "<not known>")])
+def test_what_is_not_used_is_shown_where_callers_surely_pass_it(
+    tmp_path: Path, comment: str | None, second: str
+) -> None:
+    async def work(driver: Driver) -> list[str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return [one.value for one in values if one.name.startswith("arg")]
+
+    assert run_session(work, left(tmp_path, comment), "unused") == ["11", second, "13"]
+
+
+def test_a_call_through_a_pointer_proves_nothing_of_where_it_was_passed_on(tmp_path: Path) -> None:
+    """``Vm::inner`` has the return address of a call that fills three registers, and has two arguments."""
+
+    async def work(driver: Driver) -> dict[str, str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return {one.name: one.value for one in values if not one.name.startswith("$")}
+
+    found = run_session(work, left(tmp_path, None), "Vm::inner")
+    assert found == dict.fromkeys(("this", "arg1", "arg2"), "<not known>")
