@@ -206,11 +206,11 @@ LEFT = """\
 struct Vm { static long inner(long x, long y); static long outer(long x, long y, long z); };
 typedef long (*Two)(long, long);
 typedef long (*Three)(long, long, long);
-extern "C" { volatile long sink = 0; Two two[2] = {&Vm::inner, &Vm::inner}; Three three[1] = {&Vm::outer}; }
+extern "C" { volatile long sink = 0; Two volatile two[2] = {&Vm::inner, &Vm::inner}; Three volatile three[1] = {&Vm::outer}; }
 __attribute__((noinline)) long Vm::inner(long x, long y) { sink = x; return x * 3; }
-__attribute__((noinline)) long Vm::outer(long x, long y, long z) { return two[z & 1](x, y); }
+__attribute__((noinline)) long Vm::outer(long x, long y, long z) { Two next = two[z & 1]; return next(x + 1, y + 1); }
 __attribute__((noinline)) void unused(int a, int b, int c) { sink = a + c; }
-extern "C" void left_run(long at) { unused(11, 12, 13); sink = three[at](1001, 1002, 1003) + 1; }
+extern "C" void left_run(long at) { unused(11, 12, 13); Three first = three[at]; sink = first(1001, 1002, 1003) + 1; }
 """
 
 
