@@ -238,3 +238,38 @@ def test_what_is_not_used_is_shown_where_callers_surely_pass_it(
         return [one.value for one in values if one.name.startswith("arg")]
 
     assert run_session(work, left(tmp_path, comment), "unused") == ["11", second, "13"]
+
+
+CALLED = """\
+struct Vm { long direct(long x, long y); long by_pointer(long x, long y); };
+typedef long (*Pointer)(Vm*, long, long);
+extern "C" { volatile long sink = 0; volatile Pointer pointer; }
+__attribute__((noinline)) long Vm::direct(long x, long y) { sink = x; return 7; }
+__attribute__((noinline)) long Vm::by_pointer(long x, long y) { sink = x; return 8; }
+extern "C" void called_run() {
+  Vm vm;
+  pointer = (Pointer)(void*)&Vm::by_pointer;
+  vm.direct(1, 2);
+  sink = pointer(&vm, 3, 4) + 1;
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "shown"), [("direct", ["1", "2"]), ("by_pointer", ["<not known>"] * 2)])
+def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path, name: str, shown: list[str]) -> None:
+    """Another function may have been called, and have jumped on."""
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (tmp_path / "called.cpp").write_text(CALLED)
+    command = [compiler, "-w", "-O2", "-shared", "-fPIC", "called.cpp", "-o", "libcalled.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    script = tmp_path / "called.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(tmp_path / 'libcalled.so')!r}).called_run()\n")
+
+    async def work(driver: Driver) -> list[str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return [one.value for one in values if one.name.startswith("arg")]
+
+    assert run_session(work, script, f"Vm::{name}") == shown
