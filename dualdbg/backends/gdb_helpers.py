@@ -426,8 +426,9 @@ class GdbHelpers:
         ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
         and addresses of functions. Empty where the call is not surely one of that function.
         """
-        places = [list(map(list, stubs)), list(map(list, slots))]
-        return await self._helper(shapes.texts, "filled-registers", gdb_thread, entry, list(part), *places)
+        return await self._helper(
+            shapes.texts, "filled-registers", gdb_thread, entry, list(part), list(stubs), list(slots)
+        )
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
         """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.

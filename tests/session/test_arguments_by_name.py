@@ -200,3 +200,76 @@ def test_what_is_not_proven_is_said_and_the_registers_are_shown(tmp_path: Path) 
     rows = run_session(work, small(tmp_path), "Account::fee")
     assert rows[:3] == [("this", "<not known>"), ("arg1", "<not known>"), ("arg2", "0.5")]
     assert [name for name, _ in rows[3:]] == ["$rdi", "$rsi", "$rdx", "$rcx", "$r8", "$r9"]
+
+
+LEFT = """\
+extern "C" { volatile long sink = 0; }
+__attribute__((noinline)) void unused(int a, int b, int c) { sink = a + c; }
+extern "C" void left_run() { unused(11, 12, 13); }
+"""
+
+
+def left(folder: Path, comment: str | None) -> Path:
+    """The script; ``comment``: the note of another compiler in the library."""
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (folder / "left.cpp").write_text(LEFT)
+    subprocess.run(
+        [compiler, "-O2", "-shared", "-fPIC", "left.cpp", "-o", "libleft.so"], cwd=folder, check=True
+    )
+    if comment is not None:
+        objcopy = require(shutil.which("objcopy"), "objcopy")
+        (folder / "note").write_text(comment)
+        command = [objcopy, "--update-section", ".comment=note", "libleft.so"]
+        subprocess.run(command, cwd=folder, check=True)
+    script = folder / "left.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libleft.so')!r}).left_run()\n")
+    return script
+
+
+@pytest.mark.parametrize(("comment", "second"), [(None, "12"), ("clang version 17", "<not known>")])
+def test_what_is_not_used_is_shown_where_callers_surely_pass_it(
+    tmp_path: Path, comment: str | None, second: str
+) -> None:
+    async def work(driver: Driver) -> list[str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return [one.value for one in values if one.name.startswith("arg")]
+
+    assert run_session(work, left(tmp_path, comment), "unused") == ["11", second, "13"]
+
+
+CALLED = """\
+struct Vm { long direct(long x, long y); long by_pointer(long x, long y); };
+typedef long (*Pointer)(Vm*, long, long);
+extern "C" { volatile long sink = 0; volatile Pointer pointer; }
+__attribute__((noinline)) long Vm::direct(long x, long y) { sink = x; return 7; }
+__attribute__((noinline)) long Vm::by_pointer(long x, long y) { sink = x; return 8; }
+extern "C" void called_run() {
+  Vm vm;
+  pointer = (Pointer)(void*)&Vm::by_pointer;
+  vm.direct(1, 2);
+  sink = pointer(&vm, 3, 4) + 1;
+}
+"""
+
+
+@pytest.mark.parametrize(("name", "shown"), [("direct", ["1", "2"]), ("by_pointer", ["<not known>"] * 2)])
+def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path, name: str, shown: list[str]) -> None:
+    """Another function may have been called, and have jumped on."""
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (tmp_path / "called.cpp").write_text(CALLED)
+    command = [compiler, "-w", "-O2", "-shared", "-fPIC", "called.cpp", "-o", "libcalled.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    script = tmp_path / "called.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(tmp_path / 'libcalled.so')!r}).called_run()\n")
+
+    async def work(driver: Driver) -> list[str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await driver.finish_run()
+        return [one.value for one in values if one.name.startswith("arg")]
+
+    assert run_session(work, script, f"Vm::{name}") == shown
