@@ -18,7 +18,7 @@ from dualdbg.snapshot.report.fold import fold, ranges
 from dualdbg.snapshot.report.jobs import member_of
 from dualdbg.snapshot.report.movement import movements
 from dualdbg.snapshot.report.recursion import runs
-from dualdbg.snapshot.report.telling_frame import where, where_faulted, with_fault_shown
+from dualdbg.snapshot.report.telling_frame import place, where, where_faulted, with_fault_shown
 from dualdbg.snapshot.report.waits import Earlier
 from dualdbg.snapshot.report.wording import activity
 from dualdbg.snapshot.unwind.dwarf_expressions import evaluate
@@ -456,3 +456,8 @@ def test_where_a_fault_was() -> None:
     assert with_fault_shown(of_ctypes).stack.visible()[0].function == "__strlen_avx2"
     assert of_ctypes.stack.visible()[0].function == "ffi_call"
     assert with_fault_shown(thread(1, below)).stack.frames == (below,)
+
+
+def test_a_place_whose_line_is_not_known_is_its_file() -> None:
+    assert place(PythonFrame("total", "/x/ring.py", None)) == "total (ring.py)"
+    assert place(PythonFrame("total", "/x/ring.py", 3)) == "total (ring.py:3)"

@@ -59,7 +59,9 @@ def place(frame: Frame) -> str:
     """``load (train.py:12)``, or the library of a native function."""
     name = frame.function or "??"
     if frame.file is not None:
-        return f"{name} ({PurePath(frame.file).name}:{frame.line})"
+        # An instruction before the first line of a function has none.
+        line = "" if frame.line is None else f":{frame.line}"
+        return f"{name} ({PurePath(frame.file).name}{line})"
     library = PurePath(frame.library).name if isinstance(frame, NativeFrame) and frame.library else None
     return f"{name} ({library})" if library else name
 
