@@ -229,6 +229,8 @@ def test_a_click_in_the_gutter_sets_a_breakpoint(tmp_path: Path, counter: Path) 
 def test_the_prompt_has_every_command_history_and_completion(tmp_path: Path, counter: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()
+        await screen.command(":nonsuch")  # the key that leads to the prompt, typed in it
+        await screen.until(lambda: "there is no command 'nonsuch'" in screen.said, "the complaint")
         await screen.command("p limit")
         await screen.until(lambda: "\n3" in screen.said, "the value")
         await screen.command("nonsense")

@@ -289,7 +289,7 @@ class PromptView(Widget):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        text = event.value
+        text = event.value.removeprefix(":")  # the key that leads here is typed here too
         self.line.value = ""
         self.line.remember(text.strip())
         self._hint.display = False
