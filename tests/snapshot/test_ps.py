@@ -98,7 +98,11 @@ def test_a_tree_is_a_process_and_its_descendants() -> None:
     command = [sys.executable, "-c", FAMILY]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         (shell,) = read_ready(process)["inner"]
-        wait_until(lambda: len(find_targets([], [process.pid])) == 3, what="sleep has been started")
+
+        def last() -> list[str]:
+            return [psutil.Process(pid).name() for pid in find_targets([], [process.pid])[2:]]
+
+        wait_until(lambda: last() == ["sleep"], what="sleep has been started")  # a shell until then
         found = find_targets([str(shell)], [process.pid])
         assert found[:2] == [process.pid, shell]
         assert psutil.Process(found[2]).name() == "sleep"
