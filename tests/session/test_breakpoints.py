@@ -13,7 +13,7 @@ from dualdbg.session.breakpoints.native_expressions import check_expression
 from dualdbg.session.log_text import split_log
 from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
-from tests.session.driver import Driver, name, run_session
+from tests.session.driver import Driver, functions_to_the_end, name, run_session
 
 Env = dict[str, str]
 
@@ -373,15 +373,9 @@ def test_the_preset_jit_script_stops_for_the_users_calls_and_not_for_the_functio
     program = tmp_path / "helpers.py"
     program.write_text(JIT_HELPERS)
 
-    async def work(driver: Driver) -> list[str]:
-        seen: list[str] = []
-        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
-            frame = event.stop.frame
-            seen.append((frame.function if frame else "").removeprefix("torch::jit::"))
-            await driver.session.resume()
-        return seen
-
-    seen = run_session(work, program, "preset:jit-script", operators=operators, just_my_code=False)
+    seen = run_session(
+        functions_to_the_end, program, "preset:jit-script", operators=operators, just_my_code=False
+    )
     assert seen == [*JIT_SCRIPT[:-1], *JIT_SCRIPT]
 
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import Exited, Stopped
 from dualdbg.symbols.torch.operators import OperatorTable
-from tests.session.driver import Driver, run_session
+from tests.session.driver import functions_to_the_end, run_session
 
 SCRIPTED_CLASS = """\
 import torch
@@ -50,12 +49,9 @@ def test_the_preset_jit_script_of_a_class_and_of_a_trace(
     program = tmp_path / "other.py"
     program.write_text(text)
 
-    async def work(driver: Driver) -> list[str]:
-        seen: list[str] = []
-        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
-            frame = event.stop.frame
-            seen.append((frame.function if frame else "").removeprefix("torch::jit::"))
-            await driver.session.resume()
-        return seen
-
-    assert run_session(work, program, "preset:jit-script", operators=operators, just_my_code=False) == places
+    assert (
+        run_session(
+            functions_to_the_end, program, "preset:jit-script", operators=operators, just_my_code=False
+        )
+        == places
+    )

@@ -94,6 +94,12 @@ async def ready(client: Client) -> None:
     assert await client.target.stdout.readline() == b"ready\n"
 
 
+def read_a_line(client: Client) -> None:
+    """The program, which waits for a line of its input, goes on."""
+    assert client.target.stdin is not None
+    client.target.stdin.write(b"\n")
+
+
 async def set_lines(client: Client, path: Path, *lines: int) -> None:
     places = [{"line": line} for line in lines]
     await client.request("setBreakpoints", source={"path": str(path)}, breakpoints=places)
@@ -176,8 +182,7 @@ def test_an_uncaught_exception_that_is_to_stop_later(python: str, script: Path) 
         await client.start()
         await ready(client)
         await client.request("setExceptionBreakpoints", filters=["uncaught"])
-        assert client.target.stdin is not None
-        client.target.stdin.write(b"\n")
+        read_a_line(client)
         assert await top(client) == ("fails", 5)
 
     debug(piped(python, script), scenario)
@@ -286,8 +291,7 @@ def test_a_relative_name_is_that_of_the_folder_where_the_program_began(
         await client.start({script: [6]} if wanted else {})
         await ready(client)
         await set_lines(client, script, 6)
-        assert client.target.stdin is not None
-        client.target.stdin.write(b"\n")
+        read_a_line(client)
         assert await top(client) == ("f", 6)
 
     debug(launch, scenario)
@@ -309,8 +313,7 @@ def test_so_is_that_of_a_file_that_the_program_has_run_itself(
         await client.start()
         await ready(client)
         await set_lines(client, library, 2)
-        assert client.target.stdin is not None
-        client.target.stdin.write(b"\n")
+        read_a_line(client)
         assert await top(client) == ("f", 2)
 
     debug(launch, scenario)
@@ -330,8 +333,7 @@ def test_a_trace_function_that_is_put_back_is_that_of_the_debugger(python: str, 
         await client.start()
         await ready(client)
         await set_lines(client, script, 3)
-        assert client.target.stdin is not None
-        client.target.stdin.write(b"\n")
+        read_a_line(client)
         assert await top(client) == ("helper", 3)
 
     debug(piped(python, script), scenario)

@@ -117,8 +117,12 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
         title = f"core {Path(arguments.core).name}"
         open_it = partial(open_core, arguments.core, options, arguments.exe)
         return await _begun(
-            *(sessions, id, title, lambda _, subscribe: open_it(subscribe=subscribe)),
-            *("the core file was closed", arguments.seconds),
+            sessions,
+            id,
+            title,
+            lambda _, subscribe: open_it(subscribe=subscribe),
+            "the core file was closed",
+            arguments.seconds,
         )
     assert arguments.pid is not None
     if sessions.permissions.read_only:
@@ -145,6 +149,10 @@ async def attach_(sessions: Sessions, arguments: AttachArguments) -> Reply:
     check_specs(arguments.breakpoints, operators, options.presets, "breakpoints")
     begin = partial(attach, arguments.pid, options, operators)
     return await _begun(
-        *(sessions, id, f"process {arguments.pid}", lambda _, subscribe: begin(subscribe=subscribe)),
-        *(f"process {arguments.pid} goes on", arguments.seconds),
+        sessions,
+        id,
+        f"process {arguments.pid}",
+        lambda _, subscribe: begin(subscribe=subscribe),
+        f"process {arguments.pid} goes on",
+        arguments.seconds,
     )

@@ -61,7 +61,7 @@ def quick(pydevd: Any, failed: int) -> type:
         def on_continue_request(self, py_db: Any, request: Any) -> Any:
             if not request.arguments.kwargs.get("dualdbgUnlessStopped"):
                 return super().on_continue_request(py_db, request)
-            resumed = py_db.stepping().resume_unless_stopped(py_db, pydevd, request.arguments.threadId)
+            resumed = py_db.stepping().resume_unless_stopped(py_db, request.arguments.threadId)
             return answer(request, {"allThreadsContinued": resumed})
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]

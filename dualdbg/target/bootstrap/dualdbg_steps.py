@@ -84,7 +84,7 @@ def is_hidden(debugger: Any, frame: FrameType) -> bool:
     return bool(hides and debugger.apply_files_filter(frame, frame.f_code.co_filename, False))
 
 
-def resume_unless_stopped(debugger: Any, pydevd: Any, thread_id: str) -> bool:
+def resume_unless_stopped(debugger: Any, thread_id: str) -> bool:
     """All threads run, and a step of this thread is over, unless it or another has stopped since the step began.
 
     Returns whether they run. A stop that is on its way to the user is not lost by it.
