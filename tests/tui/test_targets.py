@@ -306,9 +306,9 @@ def test_what_was_printed_before_its_pane_was_shown_is_whole_there(tmp_path: Pat
     try:
         terminal.until(lambda: terminal.shows("▶3"), "the stop")
         terminal.send("\x1b8")
-        terminal.until(lambda: output() == line.replace(" ", ""), "all that was printed", 20)
+        terminal.until(lambda: output() == line.replace(" ", ""), "all that was printed")
         terminal.send("f5")
-        terminal.until(lambda: terminal.shows("ready"), "the question")
+        terminal.until(lambda: terminal.shows("ready") and terminal.shows("running"), "the question")
         terminal.send("\x1b3")
         terminal.until(lambda: terminal.shows("got [27, 51]"), "the keys")
     finally:
