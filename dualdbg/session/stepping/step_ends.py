@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
-from ..engines import CodeReading, NativeBreakpointEngine, Reading
+from ..breakpoint_engines import NativeBreakpointEngine
+from ..engines import CodeReading, Reading
 from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold
