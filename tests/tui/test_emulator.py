@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import subprocess
 import sys
-import time
 import uuid
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -81,30 +81,28 @@ def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     keep = folder / "keep"
     try:
         for number, (name, text) in enumerate(CASES.items()):
-            data, done = folder / f"{number}", folder / f"{number}.done"
+            data, sized, done = (folder / f"{number}{end}" for end in ("", ".sized", ".done"))
             data.write_bytes(text.encode())
-            script = f"stty raw -echo; cat {data}; touch {done}; until [ -e {keep} ]; do sleep 0.1; done"
+            # tmux answers the question where the cursor is (DSR) once it has drawn what came before.
+            draw = f"cat {data}; printf '\\033[6n'; head -c 1 >/dev/null; touch {done}"
+            script = f"stty raw -echo; {_until(sized)}; {draw}; {_until(keep)}"
             size = ["-x", str(COLUMNS), "-y", str(LINES)]
             run("-u", "new-session", "-d", "-s", str(number), *size, "-e", "LC_ALL=C.UTF-8", script)
             run("set-option", "-t", str(number), "status", "off")
             run("resize-window", "-t", str(number), *size)
+            sized.touch()
             support.wait_until(done.exists, 60, f"tmux has drawn {name}")
-            result[name] = _settled(lambda number=number: run("capture-pane", "-p", "-t", str(number)))
+            shown_there = run("capture-pane", "-p", "-t", str(number)).split("\n")
+            result[name] = [line.rstrip() for line in shown_there][:LINES]
     finally:
         keep.touch()
         subprocess.run([tmux, "-L", socket, "kill-server"], capture_output=True)
     return result
 
 
-def _settled(capture: object) -> list[str]:
-    """What is shown once it does not change any more: tmux draws after the program has written."""
-    before = None
-    while True:
-        text = capture()  # type: ignore[operator]
-        if text == before:
-            return [line.rstrip() for line in text.split("\n")][:LINES]
-        before = text
-        time.sleep(0.05)
+def _until(file: Path) -> str:
+    """A line of the shell that waits for a file."""
+    return f"until [ -e {file} ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("name", CASES)
