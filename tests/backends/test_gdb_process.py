@@ -37,7 +37,7 @@ from dualdbg.resources import resource_directory
 from tests import rows
 from tests.support import is_running, wait_until
 
-DEADLINE = 60.0  # seconds
+DEADLINE = 120.0  # seconds
 HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
 GARBAGE = {
     "without an end": 'while True:\n    out.write(b"x" * 65536)\n',

@@ -6,7 +6,8 @@ from tests import support
 
 # Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
 LAUNCH = """
-import asyncio, subprocess, sys
+import asyncio, os, subprocess, sys
+os.environ["DUALDBG_PATIENCE"] = "10"  # the machine is emulated
 from dualdbg.errors import DualdbgError
 from dualdbg.target import ptrace
 from dualdbg.target.launcher import Launch
