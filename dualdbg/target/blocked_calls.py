@@ -1,7 +1,7 @@
 """Which of a debugger's system calls are refused here whatever they ask: by a seccomp filter, or by a sandbox.
 
-Each is tried on ourselves, where no rule of ptrace(2) but such a ban can refuse it. A child of ours does it, for a filter
-may also end who asks (SECCOMP_RET_KILL_PROCESS of seccomp(2)).
+Each is tried on ourselves, where no rule of ptrace(2) but such a ban can refuse it. A child of ours does it, for a
+filter may also end who asks (SECCOMP_RET_KILL_PROCESS of seccomp(2)).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import signal
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
+from functools import cache
 
 from ..shared.proc_files import read_status
 
@@ -52,7 +52,7 @@ class Call(Enum):
 _TRIALS: dict[Call, Callable[[ctypes.CDLL], int]] = {Call.PTRACE: _ptrace, Call.READ: _process_vm_readv}
 
 
-@lru_cache(maxsize=None)
+@cache
 def why_blocked(call: Call) -> str:
     """How the call is refused to whoever asks, in words; empty where it is carried out. Takes a millisecond."""
     libc = ctypes.CDLL(None, use_errno=True)

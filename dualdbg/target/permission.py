@@ -94,7 +94,7 @@ def check_not_fatal(pid: int) -> None:
 
 
 def check_not_blocked() -> None:
-    """Raises PermissionRefused where ptrace(2) is refused whatever it asks: a program could not even ask to be traced."""
+    """Raises PermissionRefused where ptrace(2) is refused whatever it asks: no program can even ask to be traced."""
     if why_blocked(Call.PTRACE):
         raise refusal(os.getpid(), errno.EPERM)
 

@@ -1,4 +1,4 @@
-"""Where no process may be traced: a seccomp filter, or a sandbox without ptrace(2). Every command says so, and what works."""
+"""Where no process may be traced, by a seccomp filter or in a sandbox: every command says so, and what works."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ class PythonLayout:
     """Offsets in bytes. A field of None is not there in that version.
 
     ``gil_pointer``: where the interpreter state points to its GIL; None while the runtime holds the one GIL itself,
-    at ``gil``. ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer, in the ``_PyCFrame`` that
-    each evaluation loop has on the C stack; ``cframe_previous`` leads from one to that of the loop around it, and is None
-    where another fact tells the loops.
+    at ``gil``. ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer, in the ``_PyCFrame``
+    that each evaluation loop has on the C stack; ``cframe_previous`` leads from one to that of the loop around it, and
+    is None where another fact tells the loops.
     ``instruction`` is a number of bytes (3.8, 3.9) or of instructions (3.10) in a frame object, a pointer from
     3.11 on. ``frame_namespace``: f_locals, the mapping that holds the variables of modules and class bodies.
     ``frame_stack`` tells where the value stack of a suspended frame ends: a pointer (3.8, 3.9; 3.14 and later), a

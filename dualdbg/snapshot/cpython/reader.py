@@ -309,7 +309,13 @@ class PythonReader:
         else:
             start = memory.u64(address + objects.str_compact)
         encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[kind]
-        return memory.read(start, length * kind).decode(encoding, "replace") if length else ""
+        data = memory.read(start, length * kind) if length else b""
+        try:
+            return data.decode(
+                encoding, "surrogatepass"
+            )  # a file's name may have bytes that the locale does not know
+        except UnicodeDecodeError:  # what is there now is no string
+            return data.decode(encoding, "replace")
 
 
 def states_by_tid(

@@ -14,7 +14,7 @@ import struct
 from abc import ABC, abstractmethod
 from functools import lru_cache
 
-from ...errors import DualdbgError, TargetGone, UnreadableMemory
+from ...errors import TargetGone, UnreadableMemory
 from ...target.blocked_calls import Call, may_be_fatal, why_blocked
 from ...target.permission import refusal
 
