@@ -43,8 +43,7 @@ from .native import (
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
 _ANSWER_MARK = "dualdbg-answer:"
-# The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
-# debug info of a library may be gigabytes.
+# `torch-types` compiles PyTorch's types, or waits for that. The debug info of a library may be gigabytes.
 _LONG_DEADLINE = patient(600.0)
 _CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
 
@@ -142,6 +141,10 @@ class GdbHelpers:
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
         await self._helper(shapes.nothing, "load-helpers")
+
+    def types_compiled(self, name: str, problem: str | None) -> None:
+        """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
+        self._tell("types-compiled", name, problem)
 
     # -- stacks, code, registers, memory ------------------------------------------------------
 

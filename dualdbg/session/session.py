@@ -29,6 +29,7 @@ from .death_watch import watch_death
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
+from .inspect.types_compiler import compile_types
 from .loop import Loop
 from .state import OVER, Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
@@ -555,6 +556,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeRefused: Session._native_refused,
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
+    engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,

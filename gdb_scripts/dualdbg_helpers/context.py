@@ -33,6 +33,12 @@ def shared():
     return target
 
 
+def renew_layouts():
+    """The sources of layouts are chosen anew, for every value that is shown from now on."""
+    choose.forget()
+    _forget()
+
+
 def _forget(event=None):
     _shared.clear()
 
