@@ -24,8 +24,8 @@ meanwhile: Any = None
 """What has types compiled while the debugger goes on; None: they are compiled at once, and the command waits.
 
 ``ask(maker, part)`` has it done once, and returns None, or why it has failed; ``so_far(maker, part)`` says in a
-sentence how far that is, ``state(maker, part)`` in a few words (None: it was not asked for). ``beside`` is the folder for
-what the user's cache folder does not take, or None.
+sentence how far that is, ``state(maker, part)`` in a few words (None: it was not asked for). ``beside`` is the folder
+for what the user's cache folder does not take, or None.
 """
 
 
