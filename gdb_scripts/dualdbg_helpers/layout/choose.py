@@ -179,7 +179,7 @@ def _sources(installation, info, wanted, compiling, make_target):
         if problem is None:
             found.append(layout)
         else:
-            _bad[layout.source] = problem
+            _bad[layout.source.partition(";")[0]] = problem  # without what would be said of it if it fitted
     return found
 
 
