@@ -44,7 +44,10 @@ def _forget(event=None):
 
 
 def register():
-    """Watches for what makes a target stale: the inferior runs, or its memory, registers or symbols change."""
+    """Watches for what makes a target stale: settings change, the inferior runs, or its memory, registers or symbols
+    change.
+    """
+    settings.when_changed(_forget)
     for name in (
         "cont",
         "stop",

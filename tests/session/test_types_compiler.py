@@ -47,8 +47,6 @@ class Rig:
         self.stopped()
         self.run.send("gdb set dualdbg layouts types-object")
         self.run.send(f"gdb set dualdbg compiler {compiler}")
-        self.run.send("continue")  # values of this stop were read by the table
-        self.stopped()
 
     def stopped(self) -> None:
         self.run.next("stopped")
