@@ -228,6 +228,9 @@ class Evaluating(Protocol):
     async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
         """The answer of a helper's command (``tensor``, ``ivalue``) in a frame; some need no thread."""
 
+    def types_compiled(self, name: str, problem: str | None) -> None:
+        """Types that the helpers wanted by this name are there, or why not."""
+
     async def load_helpers(self) -> None:
         """Let gdb itself know the settings and commands of our helpers from now on."""
 

@@ -93,6 +93,7 @@ COMMANDS = {
     "thrown-object": ("exceptions", "thrown_object"),
     "trace-memory": ("probe_memory", "trace_memory"),
     "traced-arguments": ("traced_arguments", "traced_arguments"),
+    "types-compiled": ("types_meanwhile", "types_compiled"),
     "unpark": ("parking", "unpark"),
     "variables": ("values", "variables"),
     "watch-expression": ("watchpoints", "watch_expression"),

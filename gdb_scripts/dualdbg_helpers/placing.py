@@ -11,6 +11,8 @@ from __future__ import annotations
 import itertools
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from . import placing_arm
+from .abi import AARCH64, X86_64
 from .entry_code import FLOATS as VECTORS
 from .entry_code import Evidence
 from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, Value, object_of, value_of
@@ -33,7 +35,8 @@ class Passing(NamedTuple):
     copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
     where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
     ``filled``: registers that the caller has filled for this call. ``callers_fill``: callers pass every parameter; else
-    there may be anything in the place of one which the function does not use.
+    there may be anything in the place of one which the function does not use. ``machine``: :data:`X86_64` or
+    :data:`AARCH64`, or None for another one.
     """
 
     parameters: List[Tuple[str, str]]
@@ -47,6 +50,7 @@ class Passing(NamedTuple):
     as_written: bool = False
     filled: Sequence[str] = ()
     callers_fill: bool = True
+    machine: Optional[str] = X86_64
 
 
 class Reading(NamedTuple):
@@ -61,8 +65,8 @@ class Reading(NamedTuple):
     stack: Optional[int]  # bytes of it that are used, None where that is not known
 
 
-def passing(raw: "Dict[str, Any]") -> Passing:
-    """What the session has sent."""
+def passing(raw: "Dict[str, Any]", machine: "Optional[str]" = X86_64) -> Passing:
+    """What the session has sent, for a function of this machine."""
     evidence = raw.get("evidence")
     callers_fill = raw.get("callers_fill", True)
     return Passing(
@@ -77,6 +81,7 @@ def passing(raw: "Dict[str, Any]") -> Passing:
         raw.get("as_written", False),
         raw.get("filled", ()),
         callers_fill,
+        machine,
     )
 
 
@@ -90,6 +95,8 @@ def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
 
 def readings(what: Passing) -> "List[Reading]":
     """All readings that nothing refutes; empty where there are too many."""
+    if what.machine == AARCH64:
+        return _of_arm(what)
     is_foreign = what.evidence is not None and what.evidence.foreign
     if is_foreign or ("rcx" in what.filled and not {"rdi", "rsi"} & {*what.filled}):
         return []  # Microsoft's ABI begins with rcx
@@ -120,6 +127,13 @@ def readings(what: Passing) -> "List[Reading]":
         )  # other compilers than GCC have other ways to store parameters
     filled = what.filled if _is_first_of_each(what.filled) else ()
     return [one for one in found if _agrees(one, evidence) and set(filled) <= set(one.registers)]
+
+
+def _of_arm(what: Passing) -> "List[Reading]":
+    kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
+    member, table = ((flag,) if flag is not None else (False, True) for flag in (what.member, what.table))
+    found = placing_arm.laid_out(kinds, what.by_address, member, table)
+    return [Reading(False, is_member, places, {}, None) for is_member, places in found]
 
 
 def _is_first_of_each(names: "Sequence[str]") -> bool:
@@ -154,12 +168,16 @@ def places(what: Passing, found: "Sequence[Reading]") -> "List[Optional[Place]]"
     return agreed
 
 
-def is_unknown(kind: str, what: Passing) -> bool:
-    """Whether nothing is known of how a type is passed."""
-    return words_of(kind, what.by_address) is None
+def shown_kind(kind: str, what: Passing) -> "Optional[str]":
+    """The type by whose rules an argument becomes text; None where it is not known what its bytes mean."""
+    if words_of(kind, what.by_address) is None:
+        return None
+    return placing_arm.shown_kind(kind) if what.machine == AARCH64 else kind
 
 
-def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Place]]":
+def this_place(
+    found: "Sequence[Reading]", machine: "Optional[str]"
+) -> "Tuple[Optional[bool], Optional[Place]]":
     """Whether ``this`` is passed, None where that is not known; and where."""
     members = {reading.member for reading in found}
     hidden = {reading.hidden for reading in found}
@@ -168,7 +186,8 @@ def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Pl
     member = members.pop()
     if not member or len(hidden) != 1:
         return member, None
-    return True, Registers((INTEGERS[int(hidden.pop())],))
+    order = placing_arm.INTEGERS if machine == AARCH64 else INTEGERS
+    return True, Registers((order[int(hidden.pop())],))
 
 
 Way = Union[Value, Tuple[str, ...], None]
@@ -233,14 +252,14 @@ def _is_given(place: "Optional[Place]", what: Passing) -> bool:
     if what.callers_fill:
         return True
     read = what.evidence.read if what.evidence is not None else ()
-    words = place.words if isinstance(place, Registers) else (None,)
+    words = place.words if isinstance(place, Registers) else (None,)  # else in memory
     return all((VECTORS[word] if isinstance(word, int) else word) in read for word in words)
 
 
 def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":
     """Name, type and place of each argument; ``this`` first where it is passed, or may be."""
     found = readings(what)
-    member, place = this_place(found) if found else (what.member, None)
+    member, place = this_place(found, what.machine) if found else (what.member, None)
     if what.this is not None and member is not False:
         yield "this", what.this + "*", place if _is_given(place, what) else None
     for (name, kind), where in zip(what.parameters, places(what, found)):
