@@ -68,6 +68,11 @@ def entry_code(answer: Any) -> EntryCode:
     return EntryCode(answer["evidence"], bool(answer["not_hidden"]), tuple(numbers(answer["outside"])))
 
 
+def call_evidence(answer: Any) -> Mapping[str, Any] | None:
+    """What a call tells of what is passed."""
+    return None if answer is None else dict(answer)
+
+
 def step_result(answer: Any) -> StepResult | None:
     """What a function has returned; None where it has not, or returns nothing."""
     return None if answer is None else StepResult(str(answer["type"]), str(answer["value"]))

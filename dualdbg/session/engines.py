@@ -354,18 +354,23 @@ class Evaluating(Protocol):
     async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
 
-    async def filled_registers(
+    async def call_evidence(
         self,
         gdb_thread: int,
         entry: int,
-        part: tuple[int, int],
+        parts: Sequence[tuple[int, int]],
+        whole: bool,
+        pads: Sequence[int],
+        caller: Passing | None,
         stubs: Sequence[tuple[int, int]],
         slots: Sequence[tuple[int, int]],
-    ) -> list[str]:
-        """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
+    ) -> Mapping[str, Any] | None:
+        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call.
 
-        ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
-        and addresses of functions. Empty where the call is not surely one of that function.
+        ``parts``: where the code of the caller is; ``whole``: all of it, from its entry on; ``pads``: where exceptions
+        land in it; ``caller``: how it is called itself, None where that is not known. ``stubs`` and ``slots``: where
+        its linker has put code that jumps on, and addresses of functions. None where the call is not surely one of that
+        function.
         """
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from dualdbg_helpers import abi, att, call_site, entry_code
+import gdb
+from dualdbg_helpers import abi, att, call_site, caller_state, entry_code, placing
 
 from . import helpers
 from .memory import read
@@ -15,21 +17,27 @@ _RESOLVED = re.compile(r"#\s*(0x[0-9a-f]+)")
 _PLT = 32  # bytes
 _MOST_CALLERS = 16
 _MOST_BEFORE = 100  # instructions
+_BEGINNING = 256  # bytes of a function
+_MOST_CALLS = 3  # of functions that functions call
 
 
 class _Caller:
-    """The code of a function that calls; none of one that has a frame pointer: perhaps it was not optimised, and such
-    code leaves in registers what it needs no more.
+    """The code of a function that calls.
+
+    ``was_optimised``: for certain. What was not leaves in registers what it needs no more.
     """
 
-    def __init__(self, start: int, end: int) -> None:
-        rows = (disassembled([[start, end]]) or [[]])[0]
-        self.code = entry_code.code_of([rows])
-        if entry_code.has_frame_pointer(self.code):
-            rows = []
-        self.texts = dict(rows)
-        starts = [*self.texts]
-        self.before = {behind: self.code.rows[at] for at, behind in zip(starts, [*starts[1:], end])}
+    def __init__(self, parts: "list[list[int]]", whole: bool) -> None:
+        rows = disassembled(parts) or [[]]
+        self.code = entry_code.code_of(rows, whole)
+        # Code that is not optimised has a frame pointer, sets it up first of all, and is in one piece.
+        self.was_optimised = not entry_code.sets_frame_first(self.code) or (whole and len(parts) > 1)
+        self.texts = {at: text for part in rows for at, text in part}
+        self.before = {
+            behind: self.code.rows[at]
+            for part, (_, end) in zip(rows, parts)
+            for at, behind in zip([at for at, _ in part], [*(at for at, _ in part[1:]), end])
+        }
 
     def straight_before(self, one: att.Instruction) -> "list[att.Instruction]":
         """The instructions in front of one to which no jump leads but to the first."""
@@ -42,46 +50,100 @@ class _Caller:
         return found
 
 
-_callers: "dict[tuple[int, bytes], _Caller]" = {}
+_callers: "dict[tuple[bytes, ...], _Caller]" = {}
 
 
-def _caller(start: int, end: int) -> _Caller:
+def _caller(parts: "list[list[int]]", whole: bool) -> _Caller:
     """The code there, read once as long as it is the same."""
-    key = start, read(start, end - start)
+    key = (repr((parts, whole)).encode(), *(read(start, end - start) for start, end in parts))
     if key not in _callers:
         if len(_callers) >= _MOST_CALLERS:
             _callers.clear()
-        _callers[key] = _Caller(start, end)
+        _callers[key] = _Caller(parts, whole)
     return _callers[key]
 
 
-def filled_registers(
-    number: int, entry: int, part: "list[int]", stubs: "list[list[int]]", slots: "list[list[int]]"
-) -> "list[str]":
-    """The registers that the caller has filled for the call at whose entry a thread stands.
+def call_evidence(
+    number: int,
+    entry: int,
+    parts: "list[list[int]]",
+    whole: bool,
+    pads: "list[int]",
+    of_caller: "dict[str, Any] | None",
+    stubs: "list[list[int]]",
+    slots: "list[list[int]]",
+) -> "dict[str, Any] | None":
+    """What the call tells at whose entry a thread stands, as a :class:`placing.Call`.
 
-    ``part``: start and end of the code around the return address. ``stubs`` and ``slots``: where stubs of the linker
-    are there (``.plt``), and the addresses of functions that it fills in (``.got``). Nothing where the call is not
-    surely one of the function at ``entry``: a function that is called by its address may have passed it on by a jump.
+    ``parts``: where the code of the caller is, ``whole``: all of it, from its entry on; ``pads``: where exceptions land
+    in it; ``of_caller``: what it is given itself (a :class:`placing.Passing`). ``stubs`` and ``slots``: where stubs of
+    the linker are there (``.plt``), and the addresses of functions that it fills in (``.got``). None where the call is
+    not surely one of the function at ``entry``: a function that is called by its address may have passed it on by a
+    jump.
     """
     helpers.load()
     frame = find_frame(number, 0)
     if abi.architecture(frame.architecture().name()) != abi.X86_64 or frame.pc() != entry:
-        return []
+        return None
     returns_to = int.from_bytes(read(int(frame.read_register("rsp")) & WORD, 8), "little")
-    caller = _caller(part[0], part[1])
-    behind = caller.before.get(returns_to)
+    caller = _caller(parts, whole)
+    call = caller.before.get(returns_to)
     if (
-        behind is None
-        or not behind.calls
-        or entry not in _targets(behind, caller.texts[behind.address], stubs, slots)
+        call is None
+        or not call.calls
+        or entry not in _targets(call, caller.texts[call.address], stubs, slots)
     ):
-        return []
-    found = call_site.filled(caller.straight_before(behind))
+        return None
+    rows = caller.straight_before(call)
+    found = call_site.filled(rows) if caller.was_optimised else ()
     # What the linker may replace nobody could know when the caller was compiled.
-    is_direct = behind.target == entry
+    is_direct = call.target == entry
     used = call_site.used_behind(caller.code, returns_to, found) if is_direct else set()
-    return [name for name in found if name not in used]
+    given = placing.registers_of(placing.passing(of_caller)) if of_caller is not None else caller_state.ALL
+    may_be = caller_state.may_be_filled(
+        caller.code, call.address, given, pads, lambda one: _survivors(one, caller, stubs, _MOST_CALLS)
+    )
+    return placing.Call(
+        tuple(name for name in found if name not in used),
+        may_be.registers,
+        may_be.words,
+        caller_state.least_on_stack(rows),
+    )._asdict()
+
+
+def _survivors(
+    call: att.Instruction, caller: _Caller, stubs: "list[list[int]]", depth: int
+) -> "frozenset[str]":
+    """The registers for arguments that a function may leave as they are, and its caller may know it.
+
+    GCC looks into functions that are called directly (``-fipa-ra``). A variable of a thread may be found by a call that
+    leaves all as they are (``*(%rax)``).
+    """
+    if call.target is None:
+        return caller_state.ALL if call.operands == ["*(%rax)"] else frozenset()
+    return frozenset() if _is_in(call.target, stubs) else _left_alone(call.target, stubs, depth)
+
+
+def _left_alone(function: int, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
+    """The registers for arguments to which the first way through a function does not write."""
+    left = caller_state.ALL
+    try:
+        rows = (disassembled([[function, function + _BEGINNING]]) or [[]])[0]
+    except gdb.MemoryError:
+        return left
+    for address, text in rows:
+        one = att.parsed(address, text)
+        if one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt") or "(bad)" in text:
+            break
+        if one.calls and one.target is None and one.operands != ["*(%rax)"]:
+            return frozenset()
+        if one.calls and one.target is not None and _is_in(one.target, stubs):
+            return frozenset()
+        if one.calls and one.target is not None and depth:
+            left &= _left_alone(one.target, stubs, depth - 1)
+        elif not one.name.startswith("pop"):
+            left -= call_site.written(one)
+    return left
 
 
 def _targets(
