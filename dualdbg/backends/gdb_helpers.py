@@ -19,6 +19,8 @@ from ..protocol import mi
 from . import gdb_answers as shapes
 from .gdb_process import DEADLINE, GdbProcess
 from .native import (
+    CallerCode,
+    CallEvidence,
     CallSite,
     CodeAddress,
     DecodedInstruction,
@@ -414,34 +416,18 @@ class GdbHelpers:
         await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
 
     async def call_evidence(
-        self,
-        gdb_thread: int,
-        entry: int,
-        parts: Sequence[tuple[int, int]],
-        whole: bool,
-        pads: Sequence[int],
-        caller: Passing | None,
-        stubs: Sequence[tuple[int, int]],
-        slots: Sequence[tuple[int, int]],
-    ) -> Mapping[str, Any] | None:
-        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call.
-
-        ``parts``: where the code of the caller is; ``whole``: all of it, from its entry on; ``pads``: where exceptions
-        land in it; ``caller``: how it is called itself, None where that is not known. ``stubs`` and ``slots``: where
-        its linker has put code that jumps on, and addresses of functions. None where the call is not surely one of that
-        function.
+        self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
+    ) -> CallEvidence:
+        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call, and
+        that of a function which it calls and which passes the call on by a jump.
         """
         return await self._helper(
             shapes.call_evidence,
             "call-evidence",
             gdb_thread,
             entry,
-            list(parts),
-            whole,
-            list(pads),
-            None if caller is None else asdict(caller),
-            list(stubs),
-            list(slots),
+            asdict(called_by),
+            None if through is None else asdict(through),
         )
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

@@ -181,6 +181,26 @@ class Passing:
 
 
 @dataclass(frozen=True)
+class CallerCode:
+    """What is known of a function that calls another: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+
+    parts: tuple[tuple[int, int], ...]
+    whole: bool
+    pads: tuple[int, ...]
+    given: Passing | None
+    stubs: tuple[tuple[int, int], ...]
+    slots: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class CallEvidence:
+    """What the code of a caller tells of a call: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+
+    call: Mapping[str, Any] | None
+    goes_to: int | None
+
+
+@dataclass(frozen=True)
 class EntryCode:
     """What the code of a function tells of how it is called: see ``gdb_scripts/dualdbg_helpers/entry_code.py``.
 

@@ -13,6 +13,8 @@ from typing import Any, Protocol
 from ..backends.gdb_probes import ProbeCode
 from ..backends.native import (
     Access,
+    CallerCode,
+    CallEvidence,
     CallSite,
     CodeAddress,
     DecodedInstruction,
@@ -355,22 +357,10 @@ class Evaluating(Protocol):
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
 
     async def call_evidence(
-        self,
-        gdb_thread: int,
-        entry: int,
-        parts: Sequence[tuple[int, int]],
-        whole: bool,
-        pads: Sequence[int],
-        caller: Passing | None,
-        stubs: Sequence[tuple[int, int]],
-        slots: Sequence[tuple[int, int]],
-    ) -> Mapping[str, Any] | None:
-        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call.
-
-        ``parts``: where the code of the caller is; ``whole``: all of it, from its entry on; ``pads``: where exceptions
-        land in it; ``caller``: how it is called itself, None where that is not known. ``stubs`` and ``slots``: where
-        its linker has put code that jumps on, and addresses of functions. None where the call is not surely one of that
-        function.
+        self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
+    ) -> CallEvidence:
+        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call, and
+        that of a function which it calls and which passes the call on by a jump.
         """
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

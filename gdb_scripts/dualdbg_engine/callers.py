@@ -64,56 +64,81 @@ def _caller(parts: "list[list[int]]", whole: bool) -> _Caller:
 
 
 def call_evidence(
-    number: int,
-    entry: int,
-    parts: "list[list[int]]",
-    whole: bool,
-    pads: "list[int]",
-    of_caller: "dict[str, Any] | None",
-    stubs: "list[list[int]]",
-    slots: "list[list[int]]",
-) -> "dict[str, Any] | None":
-    """What the call tells at whose entry a thread stands, as a :class:`placing.Call`.
+    number: int, entry: int, called_by: "dict[str, Any]", through: "dict[str, Any] | None"
+) -> "dict[str, Any]":
+    """What the call tells at whose entry a thread stands: ``call``, as a :class:`placing.Call`.
 
-    ``parts``: where the code of the caller is, ``whole``: all of it, from its entry on; ``pads``: where exceptions land
-    in it; ``of_caller``: what it is given itself (a :class:`placing.Passing`). ``stubs`` and ``slots``: where stubs of
-    the linker are there (``.plt``), and the addresses of functions that it fills in (``.got``). None where the call is
-    not surely one of the function at ``entry``: a function that is called by its address may have passed it on by a
-    jump.
+    ``called_by`` and ``through``: what is known of the function to which the stack leads back, and of one that it calls
+    for certain, which passes the call on by a jump. ``call`` is None where the call is not surely one of the function
+    at ``entry``: a function that is called by its address may have passed it on. ``goes_to`` is the function that is
+    called for certain, if it is another one.
+
+    Of each: ``parts``, where its code is; ``whole``: that is all of it, from its entry on; ``pads``: where exceptions
+    land in it; ``given``: what it is given itself (a :class:`placing.Passing`). ``stubs`` and ``slots``: where stubs of
+    the linker are in its library (``.plt``), and the addresses of functions that it fills in (``.got``).
     """
     helpers.load()
+    nothing: dict[str, Any] = {"call": None, "goes_to": None}
     frame = find_frame(number, 0)
     if abi.architecture(frame.architecture().name()) != abi.X86_64 or frame.pc() != entry:
-        return None
+        return nothing
     returns_to = int.from_bytes(read(int(frame.read_register("rsp")) & WORD, 8), "little")
-    caller = _caller(parts, whole)
+    caller = _caller(called_by["parts"], called_by["whole"])
     call = caller.before.get(returns_to)
-    if (
-        call is None
-        or not call.calls
-        or entry not in _targets(call, caller.texts[call.address], stubs, slots)
-    ):
-        return None
-    rows = caller.straight_before(call)
-    found = call_site.filled(rows) if caller.was_optimised else ()
-    # What the linker may replace nobody could know when the caller was compiled.
-    is_direct = call.target == entry
-    used = call_site.used_behind(caller.code, returns_to, found) if is_direct else set()
-    given = placing.registers_of(placing.passing(of_caller)) if of_caller is not None else caller_state.ALL
-    may_be = caller_state.may_be_filled(
-        caller.code, call.address, given, pads, lambda one: _survivors(one, caller, stubs, _MOST_CALLS)
+    if call is None or not call.calls:
+        return nothing
+    targets = _targets(call, caller.texts[call.address], called_by)
+    if entry in targets:
+        return {"call": _evidence(caller, call, called_by, call.target == entry), "goes_to": None}
+    if through is None:
+        others = [one for one in targets if not _is_in(one, called_by["stubs"])]
+        return {"call": None, "goes_to": others[0] if len(others) == 1 else None}
+    between = _caller(through["parts"], through["whole"])
+    jump = _only_way_on(between, entry, through) if through["parts"][0][0] in targets else None
+    return nothing if jump is None else {"call": _evidence(between, jump, through, False), "goes_to": None}
+
+
+def _evidence(
+    caller: _Caller, site: att.Instruction, known: "dict[str, Any]", is_direct: bool
+) -> "dict[str, Any]":
+    """What the code of a function tells of the call, or of the jump that passes a call on, at ``site``.
+
+    ``is_direct``: what the linker may replace nobody could know when the caller was compiled.
+    """
+    rows = caller.straight_before(site)
+    found = call_site.filled(rows) if caller.was_optimised and not site.branches else ()
+    used = (
+        call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found)
+        if is_direct
+        else set()
     )
-    return placing.Call(
-        tuple(name for name in found if name not in used),
-        may_be.registers,
-        may_be.words,
-        caller_state.least_on_stack(rows),
-    )._asdict()
+    given = caller_state.ALL
+    if known["given"] is not None:
+        given = placing.registers_of(placing.passing(known["given"]))
+    may_be = caller_state.may_be_filled(
+        caller.code,
+        site.address,
+        given,
+        known["pads"],
+        lambda one: _survivors(one, known["stubs"], _MOST_CALLS),
+    )
+    filled = tuple(name for name in found if name not in used)
+    if site.jumps:  # what is on the stack may be what the function was given itself
+        return placing.Call(filled, may_be.registers)._asdict()
+    return placing.Call(filled, may_be.registers, may_be.words, caller_state.least_on_stack(rows))._asdict()
 
 
-def _survivors(
-    call: att.Instruction, caller: _Caller, stubs: "list[list[int]]", depth: int
-) -> "frozenset[str]":
+def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att.Instruction | None":
+    """The jump by which a function leads to ``entry``, if it leads to no other function, and by no other jump."""
+    if not function.code.complete:
+        return None
+    ways = [one for one in function.code.rows.values() if one.jumps and one.target in function.code.outside]
+    if len(ways) != 1 or entry not in _targets(ways[0], function.texts[ways[0].address], known):
+        return None
+    return ways[0]
+
+
+def _survivors(call: att.Instruction, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
     """The registers for arguments that a function may leave as they are, and its caller may know it.
 
     GCC looks into functions that are called directly (``-fipa-ra``). A variable of a thread may be found by a call that
@@ -146,17 +171,16 @@ def _left_alone(function: int, stubs: "list[list[int]]", depth: int) -> "frozens
     return left
 
 
-def _targets(
-    call: att.Instruction, text: str, stubs: "list[list[int]]", slots: "list[list[int]]"
-) -> "set[int]":
-    """Where a call goes for certain, and where the stub of the linker goes on to that it calls."""
-    if not call.operands:
+def _targets(way: att.Instruction, text: str, known: "dict[str, Any]") -> "set[int]":
+    """Where a call or a jump goes for certain, and where the stub of the linker goes on to that it leads to."""
+    stubs, slots = known["stubs"], known["slots"]
+    if not way.operands:
         return set()
-    if call.operands[0].startswith("*"):
+    if way.operands[0].startswith("*"):
         return _in_slot(text, slots)
-    if call.target is None:
+    if way.target is None:
         return set()
-    return {call.target, *(_behind_stub(call.target, slots) if _is_in(call.target, stubs) else ())}
+    return {way.target, *(_behind_stub(way.target, slots) if _is_in(way.target, stubs) else ())}
 
 
 def _is_in(address: int, parts: "list[list[int]]") -> bool:

@@ -7,10 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ...backends.native import EntryCode, Passing
+from ...backends.native import CallerCode, EntryCode, Passing
 from ...errors import CommandError, SymbolError
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.function_parts import Part, first_parts, further_part, is_put_aside, landing_pads, part_at
+from ...symbols.function_parts import (
+    Part,
+    first_parts,
+    further_part,
+    is_put_aside,
+    landing_pads,
+    part_at,
+    sections_of,
+)
 from ...symbols.names.signature import Signature
 from ..engines import Evaluating, Reading
 
@@ -47,13 +55,6 @@ async def by_signature(_entry: int, signature: Signature) -> Passing:
 async def by_itself(_number: int, _entry: int, what: Passing) -> Passing:
     """Of a call nothing else is known."""
     return what
-
-
-def _sections(module: Module, beginning: str) -> list[Part]:
-    """Where the sections of a library are in the process whose names begin so."""
-    sections = module.library.elf.sections if module.library is not None else []
-    found = [one for one in sections if one.name.startswith(beginning)]
-    return [(one.address + module.bias, one.address + one.size + module.bias) for one in found]
 
 
 class CallingReader:
@@ -123,34 +124,39 @@ class CallingReader:
 
     async def _call(self, number: int, entry: int, returns_to: int) -> Mapping[str, Any] | None:
         """What the call tells that leads back to an address; None where nothing is certain."""
-        part, module = part_at(self._image, returns_to - 1), self._image.module_at(returns_to - 1)
-        if (
-            part is None
-            or part[1] - part[0] > _LONGEST_CALLER
-            or module is None
-            or module.library is None
-            or not module.library.keeps_parameters  # what another compiler leaves in registers is not known
-        ):
-            return None
-        caller: Passing | None = None
-        parts: Sequence[Part] = ()
+        part = part_at(self._image, returns_to - 1)
         try:
-            if self._begins_at(module, part[0]):
-                _, parts = await self._read(part[0])
-                signature = self.signature_at(part[0], False)
-                caller = await self.passing(*signature) if signature is not None else None
-            return await self._native.call_evidence(
-                number,
-                entry,
-                parts or [part],
-                bool(parts),
-                self._pads(parts or [part]),
-                caller,
-                _sections(module, ".plt"),
-                _sections(module, ".got"),
-            )
+            caller = await self._caller(part) if part is not None else None
+            if caller is None:
+                return None
+            found = await self._native.call_evidence(number, entry, caller)
+            between = part_at(self._image, found.goes_to) if found.goes_to is not None else None
+            through = await self._caller(between) if between is not None else None
+            if found.goes_to is None or between is None or between[0] != found.goes_to or through is None:
+                return found.call
+            return (await self._native.call_evidence(number, entry, caller, through)).call
         except (CommandError, SymbolError):
             return None  # there are data between the instructions, or it is not known what code is there
+
+    async def _caller(self, part: Part) -> CallerCode | None:
+        """What is known of the function with this part; None where what it leaves in registers is not known."""
+        module = self._image.module_at(part[0])
+        if (
+            part[1] - part[0] > _LONGEST_CALLER
+            or module is None
+            or module.library is None
+            or not module.library.keeps_parameters
+        ):
+            return None
+        given: Passing | None = None
+        parts: Sequence[Part] = ()
+        if self._begins_at(module, part[0]):
+            _, parts = await self._read(part[0])
+            signature = self.signature_at(part[0], False)
+            given = await self.passing(*signature) if signature is not None else None
+        stubs, slots = sections_of(module, ".plt"), sections_of(module, ".got")
+        pads = self._pads(parts or [part])
+        return CallerCode(tuple(parts or [part]), bool(parts), tuple(pads), given, tuple(stubs), tuple(slots))
 
     @staticmethod
     def _begins_at(module: Module, address: int) -> bool:
