@@ -26,7 +26,8 @@ class Evidence(NamedTuple):
 
     ``read``: registers that are given to the function; of those in ``wide`` all eight bytes count. ``exact``: it is
     given no others; of those in ``narrow`` at most four bytes count then. ``foreign``: it is called by another ABI.
-    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not.
+    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not. ``lost``:
+    registers that may have something else at the entry, for a loop begins there.
     """
 
     read: Tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Evidence(NamedTuple):
     exact: bool = False
     foreign: bool = False
     stack: Optional[int] = None
+    lost: Tuple[str, ...] = ()
 
 
 class Code(NamedTuple):
@@ -428,7 +430,8 @@ def evidence(code: Code) -> Evidence:
     straight = code.straight()
     if _is_foreign(code, straight):
         return Evidence(foreign=True)
-    return _of_registers(code, straight)
+    lost = set().union(*map(_written, code.rows.values())) if code.entry in code.jumped_to else ()
+    return _of_registers(code, straight)._replace(lost=tuple(sorted(lost)))
 
 
 def _of_registers(code: Code, straight: "Sequence[Instruction]") -> Evidence:

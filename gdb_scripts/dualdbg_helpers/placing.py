@@ -277,11 +277,12 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
 
 def _is_given(place: "Optional[Place]", what: Passing) -> bool:
     """Whether the caller has put an argument into its place for certain."""
-    if what.callers_fill:
-        return True
-    read = what.evidence.read if what.evidence is not None else ()
+    evidence = what.evidence if what.evidence is not None else Evidence()
     words = place.words if isinstance(place, Registers) else (None,)
-    return all((VECTORS[word] if isinstance(word, int) else word) in read for word in words)
+    names = [VECTORS[word] if isinstance(word, int) else word for word in words]
+    if evidence.lost and any(name is None or name in evidence.lost for name in names):
+        return False
+    return what.callers_fill or all(name in evidence.read for name in names)
 
 
 def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":

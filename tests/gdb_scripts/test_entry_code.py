@@ -140,6 +140,14 @@ def test_how_far_a_function_reaches_into_the_stack(what: str) -> None:
     assert places(["int"] * 7, False, False, evidence=found)[6] == ("0" if kept else None)
 
 
+def test_where_a_loop_begins_at_the_entry_only_what_it_leaves_alone_is_known() -> None:
+    found = module("entry_code").evidence(
+        code("mov    (%rdi),%rsi", "lea    0x8(%rdi),%rdi", "jne    0x100", "ret")
+    )
+    assert places(["long*", "int", "double"], False, False, evidence=found) == [None, None, "xmm0"]
+    assert places(["int", "long", "long double"], False, False, evidence=found) == [None, None, None]
+
+
 NO_HIDDEN_RESULT = {
     "a number": (["mov    %esi,%eax", "ret"], True),
     "a field": (["mov    0x8(%rdi),%rax", "ret"], True),
