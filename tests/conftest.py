@@ -16,7 +16,6 @@ import hypothesis
 import psutil
 import pytest
 
-from dualdbg.shared.proc_files import stat_of
 from tests import reach, rows, support
 
 # Every process of this run inherits it, so that it is found even when its parent has died.

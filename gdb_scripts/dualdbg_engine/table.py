@@ -29,7 +29,7 @@ COMMANDS = {
     "entry-code": ("passed", "entry_code"),
     "environment-variable": ("new_program", "environment_variable"),
     "evaluate": ("values", "evaluate"),
-    "filled-registers": ("callers", "filled_registers"),
+    "call-evidence": ("callers", "call_evidence"),
     "forget-program": ("new_program", "forget_program"),
     "forget-values": ("values", "forget_values"),
     "frame-registers": ("threads", "frame_registers"),
