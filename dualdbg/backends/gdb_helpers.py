@@ -26,6 +26,7 @@ from .native import (
     FunctionAddress,
     HelperAnswer,
     KeptArguments,
+    LibraryOfProcess,
     MemoryRange,
     NativeVariable,
     ObjectPage,
@@ -138,6 +139,11 @@ class GdbHelpers:
         False where gdb did not find its file.
         """
         return await self._helper(bool, "load-library", path, address, deadline=_LONG_DEADLINE)
+
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
+        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code."""
+        rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
+        await self._helper(shapes.nothing, "read-whole", rows, deadline=_LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
