@@ -21,7 +21,7 @@ from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import functions_in
-from ...symbols.gdb_feed.lines_file import lines_file
+from ...symbols.gdb_feed.lines_file import as_in_library, lines_file
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
@@ -251,7 +251,8 @@ class StackReader:
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
-            return replace(frame, function=short_rust_name(rust)) if rust is not None else frame
+            name = short_rust_name(rust) if rust is not None else as_in_library(frame.function or "")
+            return replace(frame, function=name or None)
         if library is None and frame.function is not None:  # code that was made while the program runs
             return _of_jit(frame, frame.function)
         return replace(frame, function=function or frame.function)

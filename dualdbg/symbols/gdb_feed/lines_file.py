@@ -1,13 +1,15 @@
 """A copy of a library whose debug info has functions and lines alone: gdb reads it in a third of the time.
 
-Types and variables are most of what gdb reads, and a stop needs none of them. In the copy they have a tag that no
-compiler uses: gdb passes over them, with all that is in them. Classes are name spaces there: functions are in them, and
-have their names from them. All else is as it was, so functions, inlined ones too, and lines are where they are in the
-library itself. The symbol table is left out, for names of functions come from our own search.
+Types and variables are most of what gdb reads, and a stop needs none of them. In the copy they have the tag of a
+statement of Fortran that gdb passes over, with all that is in it (``process_die`` in gdb/dwarf2/read.c). Classes are
+name spaces there: functions are in them, and have their names from them. All else is as it was, so functions, inlined
+ones too, and lines are where they are in the library itself. The symbol table is left out, for names of functions come
+from our own search, but for those of inlined ones (:func:`as_in_library`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,11 +35,13 @@ _CODE = {
 }
 _CLASSES = {0x02: "class", 0x13: "structure", 0x17: "union"}
 _NAMESPACE = 0x39
-_UNUSED = 0x7B  # has one byte, as the tags in the place of which it is put, and no meaning in DWARF 2 to 5
+# Has one byte, as the tags in the place of which it is put. Of one that it does not know gdb would make a symbol.
+_COMMON_INCLUSION = 0x1B
 _PARTS_ELSEWHERE = {0x3C: "partial unit", 0x3D: "imported unit", 0x41: "type unit", 0x4A: "skeleton unit"}
 _IMPLICIT_CONST = 0x21  # a form whose value is in the abbreviation
 # Debug info that has more parts, or an index of them that names types too.
 _REFUSED = (".debug_types", ".gnu_debugaltlink", ".gdb_index", ".debug_names", ".debug_cu_index")
+_OF_LAMBDA = re.compile(r"\(anonymous namespace\)::(?=operator\(\)|operator (?!new\b|delete\b)|_FUN\b)")
 
 
 def lines_file(library: Objfile) -> Path | None:
@@ -56,6 +60,13 @@ def lines_file(library: Objfile) -> Path | None:
         return None
     name = f"lines{_FORMAT}-{library.identity}.elf"
     return cache.look_up(name, elf.size) or cache.store(name, _copy(library, table, abbreviations))
+
+
+def as_in_library(name: str) -> str:
+    """The name of an inlined function as gdb has it when it has read all: a lambda's class, which has no name, is no
+    scope. What is called as its functions is no free function.
+    """
+    return _OF_LAMBDA.sub("", name)
 
 
 def _copy(library: Objfile, table: Section, abbreviations: bytes) -> list[bytes | memoryview]:
@@ -84,7 +95,7 @@ def _without_types(table: bytes) -> bytes | None:
             if tag in _PARTS_ELSEWHERE:
                 return None
             if tag < 0x80 and tag not in _CODE:
-                found[at] = _NAMESPACE if tag in _CLASSES else _UNUSED
+                found[at] = _NAMESPACE if tag in _CLASSES else _COMMON_INCLUSION
     except IndexError:  # cut off, or no abbreviations
         return None
     return bytes(found)
