@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.model import State
 from dualdbg.session.stepping import foresight
 from dualdbg.symbols.address_space import Module
@@ -46,7 +47,8 @@ async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], li
         for one in (await driver.stack()).frames
     ]
     values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
-    assert whole == ([State.RUNNING.name] if at_once else [])  # it was begun before the stop was told
+    has_copy = at_once and finds_same_code_without_types(driver.session.native.version)
+    assert whole == ([State.RUNNING.name] if has_copy else [])  # it was begun before the stop was told
     after = (await driver.step("next")).frame
     await driver.finish_run()
     return [*frames, (name(after), after and after.line)], [(one.name, one.type) for one in values]
@@ -76,7 +78,8 @@ def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
         await driver.stop()
         reader, module = driver.session.inspector.reader, _module(driver, "sample_pybind")
         await reader.prepare_lines(module)
-        assert reader.has_more_to_read and reader.is_prepared(module)
+        has_copy = finds_same_code_without_types(driver.session.native.version)
+        assert reader.has_more_to_read is has_copy and reader.is_prepared(module)
         (add,) = driver.session.code.image.find("add", [module])
         places = await driver.session.native.function_bodies([add.address])
         (number,) = await driver.session.native.insert_breakpoints(1, places)

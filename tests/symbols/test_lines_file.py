@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.symbols import cache
 from dualdbg.symbols.gdb_feed import lines_file as module
 from dualdbg.symbols.gdb_feed.lines_file import as_in_library, lines_file
@@ -57,6 +58,11 @@ def test_all_code_is_where_it_is_in_the_extension(optimize: str, tmp_path: Path)
     objfile = Objfile.open(library)
     copy = lines_file(objfile)
     assert copy is not None and lines_file(objfile) == copy
+    version = subprocess.run(
+        ["gdb", "-batch", "-ex", "python print(gdb.VERSION)"], capture_output=True, text=True
+    )
+    if not finds_same_code_without_types(version.stdout.rpartition(" ")[2]):
+        pytest.skip("this gdb gets no such copies")
     whole, lines = _described(tmp_path, library, copy)
     assert len(whole) > 10_000
     for (place, functions), (other_place, other_functions) in zip(whole, lines, strict=True):

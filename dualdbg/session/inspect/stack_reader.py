@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ...backends.native import LibraryOfProcess
 from ...errors import CommandError, DualdbgError
+from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
@@ -137,7 +138,7 @@ class StackReader:
         key = (module.path, module.start)
         library = module.library
         path = None
-        if key not in self._prepared and library is not None and self._reads_soon(module, library):
+        if key not in self._prepared and library is not None and self._is_read_sooner(module, library):
             path = await in_thread(lines_file, library)
         if key in self._prepared:
             return
@@ -147,13 +148,14 @@ class StackReader:
         self._prepared[key] = self._in_lines[key] = module
         await self._native.add_symbols(path, module.bias)
 
-    def _reads_soon(self, module: Module, library: Objfile) -> bool:
-        """Whether the file is one that gdb is given, and is copied in less time than gdb needs to read it."""
+    def _is_read_sooner(self, module: Module, library: Objfile) -> bool:
+        """Whether a copy of the file is made in less time than gdb saves by it, and can take its place."""
         return (
             self.load_of(module) is Load.WHOLE
             and library.elf.is_on_disk
-            and _code_of(module, library) is not None
             and library.size <= _COPIED
+            and _code_of(module, library) is not None
+            and finds_same_code_without_types(self._native.version)
         )
 
     @property
