@@ -23,11 +23,13 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
+from .debugpy_requests import DebugpyRequests
 from .inspect.calling import CallingReader
 from .inspect.inspector import Inspector
 from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
+from .native_runs import NativeRuns
 from .new_program import NewProgram
 from .options import Options
 from .session import Session
@@ -98,6 +100,8 @@ def furnish(
     breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
+    session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints)
+    session.debugpy_requests = DebugpyRequests(loop, debugpy)
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
