@@ -100,7 +100,9 @@ def test_names_have_their_scopes(tmp_path: Path) -> None:
     assert {"geo::Shape::area", "geo::twice", "geo::(anonymous namespace)::hidden"} <= scopes[0] & scopes[1]
 
 
-@pytest.mark.parametrize("options", [("-gz",), ("-fdebug-types-section",), ("-gsplit-dwarf",), ("-g0",)])
+@pytest.mark.parametrize(
+    "options", [("-gz",), ("-fdebug-types-section",), ("-gsplit-dwarf",), ("-flto",), ("-g0",)]
+)
 def test_debug_info_of_another_form_is_left_as_it_is(options: tuple[str, ...], tmp_path: Path) -> None:
     assert lines_file(_compiled(tmp_path, *options)) is None
 

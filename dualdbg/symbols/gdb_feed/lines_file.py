@@ -41,6 +41,7 @@ _PARTS_ELSEWHERE = {0x3C: "partial unit", 0x3D: "imported unit", 0x41: "type uni
 _IMPLICIT_CONST = 0x21  # a form whose value is in the abbreviation
 # Debug info that has more parts, or an index of them that names types too.
 _REFUSED = (".debug_types", ".gnu_debugaltlink", ".gdb_index", ".debug_names", ".debug_cu_index")
+_LINK_TIME = b"GNU GIMPLE"  # a compiler, as debug info has it (DW_AT_producer)
 _OF_LAMBDA = re.compile(r"\(anonymous namespace\)::(?=operator\(\)|operator (?!new\b|delete\b)|_FUN\b)")
 
 
@@ -55,11 +56,19 @@ def lines_file(library: Objfile) -> Path | None:
         return None
     if any(one.flags & _SHF_COMPRESSED for one in elf.sections) or table.type == SHT_NOBITS:
         return None
+    if _is_of_link_time(library):
+        return None
     abbreviations = _without_types(bytes(elf.view(table)))
     if abbreviations is None:
         return None
     name = f"lines{_FORMAT}-{library.identity}.elf"
     return cache.look_up(name, elf.size) or cache.store(name, _copy(library, table, abbreviations))
+
+
+def _is_of_link_time(library: Objfile) -> bool:
+    """Whether GCC has made its code while linking: gdb leaves out inlined functions there that it has in a copy."""
+    texts = library.elf.section(".debug_str")
+    return texts is not None and library.elf.find(_LINK_TIME, texts.offset, texts.end) >= 0
 
 
 def as_in_library(name: str) -> str:
