@@ -119,6 +119,12 @@ def furnish(
     session.native_stops.note_arguments = inspector.values.note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
+
+    def read_meanwhile() -> None:
+        if inspector.reader.has_more_to_read:
+            loop.background(inspector.reader.read_whole())
+
+    session.native_stops.read_meanwhile = session.python_stops.read_meanwhile = read_meanwhile
     if isinstance(debugpy, DebugpyEngine):  # a core has none
         asked = asked_of_debugpy(options)
         taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)

@@ -60,6 +60,7 @@ COMMANDS = {
     "line-visits": ("visits", "line_visits"),
     "load-helpers": ("torch_commands", "load_helpers"),
     "load-library": ("symbols", "load_library"),
+    "read-whole": ("symbols", "read_whole"),
     "log-text": ("breakpoints", "log_text"),
     "may-let-go": ("leaving", "may_let_go"),
     "memory-place": ("values", "memory_place"),
