@@ -6,9 +6,9 @@ import asyncio
 import shutil
 import subprocess
 import sys
-import time
 import uuid
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -105,24 +105,29 @@ def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, InTmux]:
         command = [tmux, "-L", socket, "-f", "/dev/null", *words]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+    def captured(number: int, *options: str) -> list[str]:
+        shown_there = run("capture-pane", "-p", *options, "-t", str(number))
+        return [line.rstrip() for line in shown_there.split("\n")]
+
     keep = folder / "keep"
     try:
         for number, (name, text) in enumerate(CASES.items()):
-            data, done = folder / f"{number}", folder / f"{number}.done"
+            data, sized, done = (folder / f"{number}{end}" for end in ("", ".sized", ".done"))
             data.write_bytes(text.encode())
-            script = f"stty raw -echo; cat {data}; touch {done}; until [ -e {keep} ]; do sleep 0.1; done"
+            # tmux answers the question where the cursor is (DSR) once it has drawn what came before.
+            draw = f"cat {data}; printf '\\033[6n'; head -c 1 >/dev/null; touch {done}"
+            script = f"stty raw -echo; {_until(sized)}; {draw}; {_until(keep)}"
             size = ["-x", str(COLUMNS), "-y", str(LINES)]
             run("-u", "new-session", "-d", "-s", str(number), *size, "-e", "LC_ALL=C.UTF-8", script)
             run("set-option", "-t", str(number), "status", "off")
             run("resize-window", "-t", str(number), *size)
+            sized.touch()
             support.wait_until(done.exists, 60, f"tmux has drawn {name}")
-            screen = _settled(lambda number=number: run("capture-pane", "-p", "-t", str(number)))[:LINES]
+            screen = captured(number)[:LINES]
             resized = []
             for columns in (NARROW, WIDE):
                 run("resize-window", "-t", str(number), "-x", str(columns), "-y", str(LINES))
-                resized.append(
-                    _settled(lambda number=number: run("capture-pane", "-p", "-S", "-", "-t", str(number)))
-                )
+                resized.append(captured(number, "-S", "-"))
             result[name] = InTmux(screen, *map(_without_blank_end, resized))
     finally:
         keep.touch()
@@ -130,15 +135,9 @@ def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, InTmux]:
     return result
 
 
-def _settled(capture: object) -> list[str]:
-    """What is shown once it does not change any more: tmux draws after the program has written."""
-    before = None
-    while True:
-        text = capture()  # type: ignore[operator]
-        if text == before:
-            return [line.rstrip() for line in text.split("\n")]
-        before = text
-        time.sleep(0.05)
+def _until(file: Path) -> str:
+    """A line of the shell that waits for a file."""
+    return f"until [ -e {file} ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("name", CASES)

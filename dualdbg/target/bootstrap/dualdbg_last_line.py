@@ -62,7 +62,9 @@ def line_follows(code: CodeType, at: int, line: int) -> bool:
     jumps = {*dis.hasjrel, *dis.hasjabs}
     instructions = [one for one in dis.get_instructions(code) if one.opname != "EXTENDED_ARG"]
     numbers = {one.offset: number for number, one in enumerate(instructions)}
-    waiting = [next((number for number, one in enumerate(instructions) if one.offset > at), len(instructions))]
+    waiting = [
+        next((number for number, one in enumerate(instructions) if one.offset > at), len(instructions))
+    ]
     seen = set()
     while waiting:
         number = waiting.pop()
