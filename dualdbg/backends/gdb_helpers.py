@@ -84,6 +84,10 @@ class GdbHelpers(GdbValues):
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
         await self._helper(shapes.nothing, "load-helpers")
 
+    def types_compiled(self, name: str, problem: str | None) -> None:
+        """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
+        self._tell("types-compiled", name, problem)
+
     # -- stacks, code, registers, memory ------------------------------------------------------
 
     async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]:

@@ -104,8 +104,9 @@ def furnish(
     session.debugpy_requests = DebugpyRequests(loop, debugpy)
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
     calling = CallingReader(engine, image)
+    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    calling.signature_at = inspector.values.signature_at
     inspector.values.passing = native.points.passing = calling.passing
     inspector.values.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
