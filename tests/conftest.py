@@ -16,6 +16,7 @@ import hypothesis
 import psutil
 import pytest
 
+from dualdbg.shared.proc_files import stat_of
 from tests import reach, rows, support
 
 # Every process of this run inherits it, so that it is found even when its parent has died.
@@ -205,13 +206,15 @@ def _nothing_left_behind() -> Iterator[None]:
 
 
 def _processes_of_this_run(pids: set[int]) -> set[psutil.Process]:
-    """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more."""
+    """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more.
+
+    Most are those of other workers, and this is asked after each test: what costs little is asked first.
+    """
     found = set()
     for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if support.is_running(pid) and (_has_mark(pid) or os.getpid() in map(_pid_of, process.parents())):
-                found.add(process)
+        if (_has_mark(pid) or _descends_from_us(pid)) and support.is_running(pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.add(psutil.Process(pid))
     return found
 
 
@@ -222,8 +225,14 @@ def _has_mark(pid: int) -> bool:
         return False
 
 
-def _pid_of(process: psutil.Process) -> int:
-    return int(process.pid)
+def _descends_from_us(pid: int) -> bool:
+    us = os.getpid()
+    while pid > 1 and pid != us:
+        try:
+            pid = stat_of(pid).parent
+        except OSError:  # it has ended
+            return False
+    return pid == us
 
 
 def _command_line(process: psutil.Process) -> str:
