@@ -29,6 +29,10 @@ for _variable in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(_variable, None)
 sys.dont_write_bytecode = False
 
+# PyTorch's threads (libgomp) compute in a loop while they wait for the next piece of work: half of what a small program
+# uses of the processors, which other workers need. What is computed, and by which threads, stays the same.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, nohup the end of its terminal, and so
 # would the programs of the tests.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
