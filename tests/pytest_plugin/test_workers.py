@@ -38,11 +38,11 @@ def test_a_worker_that_ends_without_a_crash_is_told_with_how_it_ended(tmp_path: 
 
 def test_a_worker_that_dies_or_hangs_is_told(tmp_path: Path) -> None:
     env = {"GITHUB_ACTIONS": "true"}
-    done = run_pytest(tmp_path, {"test_it.py": SUITE}, "-n", "2", "--dualdbg-timeout", "3", env=env)
+    done = run_pytest(tmp_path, {"test_it.py": SUITE}, "-n", "2", "--dualdbg-timeout", "6", env=env)
     assert done.status == 1
     assert done.totals == {"failed": 2, "passed": 2}
     assert "FAILED test_it.py::test_crash - SIGSEGV in " in done.out
-    assert "FAILED test_it.py::test_hang - has not ended after 3 s in test_hang (test_it.py:8)" in done.out
+    assert "FAILED test_it.py::test_hang - has not ended after 6 s in test_hang (test_it.py:8)" in done.out
     assert " py   test_crash  test_it.py:7" in done.out and "number = 7" in done.out
     assert "execnet" not in done.out  # how a worker talks to its controller is nothing of the test's
     assert done.out.count("::error file=test_it.py,line=") == 2
