@@ -15,8 +15,7 @@ from .gdb_process import DEADLINE, GdbProcess
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
 _ANSWER_MARK = "dualdbg-answer:"
-# Seconds. The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of
-# seconds. The debug info of a library may be gigabytes.
+# Seconds. `torch-types` compiles PyTorch's types, or waits for that. The debug info of a library may be gigabytes.
 LONG_DEADLINE = patient(600.0)
 
 T = TypeVar("T")

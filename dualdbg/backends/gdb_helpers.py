@@ -19,6 +19,7 @@ from .native import (
     CodeAddress,
     DecodedInstruction,
     FunctionAddress,
+    LibraryOfProcess,
     Passing,
     RegisterText,
     ReturnAddress,
@@ -74,9 +75,18 @@ class GdbHelpers(GdbValues):
         """
         return await self._helper(bool, "load-library", path, address, deadline=LONG_DEADLINE)
 
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
+        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code."""
+        rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
+        await self._helper(shapes.nothing, "read-whole", rows, deadline=LONG_DEADLINE)
+
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
         await self._helper(shapes.nothing, "load-helpers")
+
+    def types_compiled(self, name: str, problem: str | None) -> None:
+        """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
+        self._tell("types-compiled", name, problem)
 
     # -- stacks, code, registers, memory ------------------------------------------------------
 

@@ -28,6 +28,7 @@ from .debugpy_requests import DebugpyRequests
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
+from .inspect.types_compiler import compile_types
 from .loop import Loop
 from .native_runs import GDB_GRACE, NativeRuns
 from .state import OVER, Pause, TargetState
@@ -465,6 +466,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeRefused: lambda session, event: session.native_runs.refused(event),
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
+    engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,

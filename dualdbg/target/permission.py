@@ -36,7 +36,7 @@ LOWER_FOR_RUN = (
 
 
 class ScopeRefused(PermissionRefused):
-    """Yama's ptrace_scope forbids to trace the process, and would allow it if it were lower. ``scope`` is 1 or 2."""
+    """Yama's ptrace_scope forbids to trace the process; a lower one would allow it. ``scope`` is 1 or 2."""
 
     def __init__(self, message: str, hint: str, scope: int) -> None:
         super().__init__(message, hint)
