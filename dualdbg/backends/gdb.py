@@ -45,7 +45,9 @@ _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
-_MOST_RUNS = 10  # of a target whose threads take what is pending; another event may come in between
+_MOST_RUNS = (
+    10  # so often a target may run for its threads to take pending stops; another event may end each run
+)
 _END_LOOK = 0.05  # seconds between two looks whether the process that gdb attaches to has ended
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
 _PASSED_SIGNALS = (
@@ -127,7 +129,7 @@ class GdbEngine(GdbSignals):
         return await self._process.close(grace)
 
     async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[GdbCommand]) -> None:
-        """What the user has set for gdb: pairs of a path in debug info and where the sources are, then commands.
+        """Tell gdb what the user has set: where the sources of a path in debug info are, then commands.
 
         Raises CommandError for the first command that gdb refuses and that may not fail.
         """
@@ -144,7 +146,7 @@ class GdbEngine(GdbSignals):
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb itself, of MI too, and return what gdb printed.
 
-        Raises CommandError too for one of MI that would move the target unseen.
+        Raises CommandError also for a command of MI that would let the target run without our notice.
         """
         check_command(text)
         return await self._run(text)
@@ -160,7 +162,7 @@ class GdbEngine(GdbSignals):
         """Select the thread, and the frame if given, for the user's commands."""
         if level is None:
             await self._process.console(f"thread {gdb_thread}")
-        else:  # not by gdb's own numbers: it may count functions in that were inlined at the place of the stop
+        else:  # not by gdb's own level: gdb may count functions that were inlined at the place of the stop
             await self.select_frame(gdb_thread, level)
 
     # -- taking hold and letting go -----------------------------------------------------------
@@ -175,13 +177,13 @@ class GdbEngine(GdbSignals):
         meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
-        # gdb's end fails the command as well, which is heard first.
+        # When gdb ends, the command fails too, and its failure is raised: nobody may ask for this one.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
         if root:
             await self._process.console(f"set sysroot {root}")
-            # After chroot(2) gdb misses it.
+            # After chroot(2) gdb does not find the program's file by itself.
             await self._process.console(f'file "/proc/{pid}/exe"', _FILE_DEADLINE)
         try:
             await self._process.command(f"-target-attach {pid}")
@@ -289,7 +291,9 @@ class GdbEngine(GdbSignals):
             if number in self._at_functions:
                 await self.set_internal(number, "of_frame", condition)
                 return
-            await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own
+            await self._process.console(
+                f"condition {number} {condition}"
+            )  # MI would remove quotes from the condition
         elif gdb_thread is None:
             await self._process.command(f"-break-condition {number}")
 
@@ -446,9 +450,9 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
 
 
 async def _unless_ended(attached: asyncio.Future[None], pid: int) -> None:
-    """Wait for the stop. Of a process that is killed while gdb attaches gdb may tell no stop and no end.
+    """Wait for the stop of a process to which gdb attaches.
 
-    Raises TargetGone then.
+    Raises TargetGone when the process is killed meanwhile: gdb may report neither a stop nor an end then.
     """
     while not (await asyncio.wait([attached], timeout=_END_LOOK))[0]:
         if has_ended(pid):

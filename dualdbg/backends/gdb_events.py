@@ -101,7 +101,8 @@ def stop_event(
 def _watched(payload: mi.Results) -> tuple[WatchedValue, ...]:
     """The watchpoints that were triggered, in the order of gdb, each with its values.
 
-    Values stand beside watchpoints, not in them: where there are several kinds of these, nobody knows whose is whose.
+    MI has the values beside the watchpoints, not in them. With watchpoints of several kinds it is not known which value
+    belongs to which, and none is given.
     """
     kinds = [name for name in _WATCHPOINTS if name in payload]
     points = [point for name in kinds for point in payload.all_results(name)]

@@ -19,6 +19,7 @@ from .native import (
     CodeAddress,
     DecodedInstruction,
     FunctionAddress,
+    LibraryOfProcess,
     Passing,
     RegisterText,
     ReturnAddress,
@@ -73,6 +74,11 @@ class GdbHelpers(GdbValues):
         False where gdb did not find its file.
         """
         return await self._helper(bool, "load-library", path, address, deadline=LONG_DEADLINE)
+
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
+        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code."""
+        rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
+        await self._helper(shapes.nothing, "read-whole", rows, deadline=LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""

@@ -12,6 +12,8 @@ from . import gdb_answers as shapes
 from .gdb_client import LONG_DEADLINE, GdbClient
 from .gdb_process import GdbProcess
 from .native import (
+    CallerCode,
+    CallEvidence,
     EntryCode,
     HelperAnswer,
     KeptArguments,
@@ -60,21 +62,19 @@ class GdbValues(GdbClient):
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
         await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
 
-    async def filled_registers(
-        self,
-        gdb_thread: int,
-        entry: int,
-        part: tuple[int, int],
-        stubs: Sequence[tuple[int, int]],
-        slots: Sequence[tuple[int, int]],
-    ) -> list[str]:
-        """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
-
-        ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
-        and addresses of functions. Empty where the call is not surely one of that function.
+    async def call_evidence(
+        self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
+    ) -> CallEvidence:
+        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call, and
+        that of a function which it calls and which passes the call on by a jump.
         """
         return await self._helper(
-            shapes.texts, "filled-registers", gdb_thread, entry, list(part), list(stubs), list(slots)
+            shapes.call_evidence,
+            "call-evidence",
+            gdb_thread,
+            entry,
+            asdict(called_by),
+            None if through is None else asdict(through),
         )
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

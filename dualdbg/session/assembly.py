@@ -104,8 +104,9 @@ def furnish(
     session.debugpy_requests = DebugpyRequests(loop, debugpy)
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
     calling = CallingReader(engine, image)
+    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    calling.signature_at = inspector.values.signature_at
     inspector.values.passing = native.points.passing = calling.passing
     inspector.values.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
@@ -118,6 +119,12 @@ def furnish(
     session.native_stops.note_arguments = inspector.values.note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
+
+    def read_meanwhile() -> None:
+        if inspector.reader.has_more_to_read:
+            loop.background(inspector.reader.read_whole())
+
+    session.native_stops.read_meanwhile = session.python_stops.read_meanwhile = read_meanwhile
     if isinstance(debugpy, DebugpyEngine):  # a core has none
         asked = asked_of_debugpy(options)
         taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)

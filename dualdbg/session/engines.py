@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ..backends.native import (
+    CallerCode,
+    CallEvidence,
     CallSite,
     CodeAddress,
     DecodedInstruction,
@@ -18,6 +20,7 @@ from ..backends.native import (
     FunctionAddress,
     HelperAnswer,
     KeptArguments,
+    LibraryOfProcess,
     MemoryRange,
     Move,
     NativeVariable,
@@ -83,6 +86,9 @@ class SymbolFeed(Protocol):
 
         False where gdb did not find its file.
         """
+
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
+        """Let gdb read all symbols of libraries, in the place of the files that were given for their code."""
 
     async def keep_index(self, folder: Path | None) -> None:
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""
@@ -169,18 +175,11 @@ class Evaluating(Protocol):
     async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
         """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
 
-    async def filled_registers(
-        self,
-        gdb_thread: int,
-        entry: int,
-        part: tuple[int, int],
-        stubs: Sequence[tuple[int, int]],
-        slots: Sequence[tuple[int, int]],
-    ) -> list[str]:
-        """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
-
-        ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
-        and addresses of functions. Empty where the call is not surely one of that function.
+    async def call_evidence(
+        self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
+    ) -> CallEvidence:
+        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call, and
+        that of a function which it calls and which passes the call on by a jump.
         """
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:

@@ -9,7 +9,7 @@ import contextlib
 from typing import Any
 
 import gdb
-from dualdbg_helpers import abi, context, kept, passed, placing, result_code
+from dualdbg_helpers import abi, context, frame_offsets, kept, passed, placing, result_code
 from dualdbg_helpers import entry_code as code_reading
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
@@ -126,7 +126,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     if rows is None:
         return {"evidence": None, "not_hidden": False, "outside": []}
     code = code_reading.code_of(rows, whole)
-    found = code_reading.evidence(code)
+    found = code_reading.evidence(code)._replace(stack=frame_offsets.reach(code, pads))
     not_hidden = whole and result_code.is_no_hidden_result(code, frozenset(pads), found.exact)
     outside = code.outside if whole else []
     return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}

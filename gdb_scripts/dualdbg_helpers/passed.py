@@ -130,10 +130,6 @@ def _half(_target: Any, data: bytes) -> str:
     return repr(struct.unpack("<e", data)[0])
 
 
-def _wide(signed: bool) -> Callable[[Any, bytes], str]:
-    return lambda _target, data: str(int.from_bytes(data, "little", signed=signed))
-
-
 def _complex(size: int) -> Callable[[Any, bytes], str]:
     one = _float if size == 4 else _double
     return lambda target, data: "%s + %si" % (one(target, data[:size]), one(target, data[size:]))
