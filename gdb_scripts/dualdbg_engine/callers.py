@@ -18,7 +18,8 @@ _PLT = 32  # bytes
 _MOST_CALLERS = 16
 _MOST_BEFORE = 100  # instructions
 _BEGINNING = 256  # bytes of a function
-_MOST_CALLS = 3  # of functions that functions call
+_FILLING = ("nop", "xchg", "endbr", "int3", "(bad)")
+_MOST_BEHIND = 400  # instructions of a function that is called before, and of those that it calls
 
 
 class _Caller:
@@ -120,12 +121,13 @@ def _evidence(
         site.address,
         given,
         known["pads"],
-        lambda one: _survivors(one, known["stubs"], _MOST_CALLS),
+        lambda one: _survivors(one, known["stubs"]),
     )
     filled = tuple(name for name in found if name not in used)
     if site.jumps:  # what is on the stack may be what the function was given itself
         return placing.Call(filled, may_be.registers)._asdict()
-    return placing.Call(filled, may_be.registers, may_be.words, caller_state.least_on_stack(rows))._asdict()
+    least = caller_state.least_on_stack(rows)
+    return placing.Call(filled, may_be.registers, may_be.words, least, may_be.taken)._asdict()
 
 
 def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att.Instruction | None":
@@ -138,7 +140,7 @@ def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att
     return ways[0]
 
 
-def _survivors(call: att.Instruction, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
+def _survivors(call: att.Instruction, stubs: "list[list[int]]") -> "frozenset[str]":
     """The registers for arguments that a function may leave as they are, and its caller may know it.
 
     GCC looks into functions that are called directly (``-fipa-ra``). A variable of a thread may be found by a call that
@@ -146,29 +148,43 @@ def _survivors(call: att.Instruction, stubs: "list[list[int]]", depth: int) -> "
     """
     if call.target is None:
         return caller_state.ALL if call.operands == ["*(%rax)"] else frozenset()
-    return frozenset() if _is_in(call.target, stubs) else _left_alone(call.target, stubs, depth)
+    return _left_alone(call.target, stubs)
 
 
-def _left_alone(function: int, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
-    """The registers for arguments to which the first way through a function does not write."""
+def _left_alone(function: int, stubs: "list[list[int]]") -> "frozenset[str]":
+    """The registers for arguments to which no way through a function writes, nor a function that it calls."""
     left = caller_state.ALL
-    try:
-        rows = (disassembled([[function, function + _BEGINNING]]) or [[]])[0]
-    except gdb.MemoryError:
-        return left
-    for address, text in rows:
-        one = att.parsed(address, text)
-        if one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt") or "(bad)" in text:
-            break
-        if one.calls and one.target is None and one.operands != ["*(%rax)"]:
-            return frozenset()
-        if one.calls and one.target is not None and _is_in(one.target, stubs):
-            return frozenset()
-        if one.calls and one.target is not None and depth:
-            left &= _left_alone(one.target, stubs, depth - 1)
-        elif not one.name.startswith("pop"):
-            left -= call_site.written(one)
+    waiting = [function]
+    seen: set[int] = set()
+    while waiting and left and len(seen) < _MOST_BEHIND:
+        at = waiting.pop()
+        if at in seen or _is_in(at, stubs):
+            left = (
+                left if at in seen else frozenset()
+            )  # a function that nobody knew when the caller was compiled
+            continue
+        for address, text in _from(at):
+            one = att.parsed(address, text)
+            if address in seen or one.name.startswith(_FILLING):
+                break  # what fills up is behind a call that never returns
+            seen.add(address)
+            if (one.calls or one.jumps) and one.target is not None:
+                waiting.append(one.target)
+            elif one.calls and one.operands != ["*(%rax)"]:
+                return frozenset()
+            if one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt"):
+                break
+            if not one.calls and not one.name.startswith("pop"):
+                left -= call_site.written(one)
     return left
+
+
+def _from(address: int) -> "list[tuple[int, str]]":
+    """The instructions from an address on, as far as they can be read."""
+    try:
+        return (disassembled([[address, address + _BEGINNING]]) or [[]])[0]
+    except gdb.MemoryError:
+        return []
 
 
 def _targets(way: att.Instruction, text: str, known: "dict[str, Any]") -> "set[int]":

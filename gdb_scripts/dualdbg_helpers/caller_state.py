@@ -8,9 +8,9 @@ that nothing is stored in.
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, FrozenSet, Iterable, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from .att import PARTS, Instruction, register
+from .att import PARTS, Instruction, memory, register
 from .entry_code import FLOATS, INTEGERS, Code
 from .frame_offsets import NOT_KNOWN, Offsets, behind, offsets, on_stack
 
@@ -48,11 +48,12 @@ class State(NamedTuple):
 class Filled(NamedTuple):
     """What may be filled for a call: ``registers``, and ``words`` of the stack from the stack pointer at the call on.
 
-    None where that is not known.
+    None where that is not known. ``taken``: addresses there that the caller computes, to copy something perhaps.
     """
 
     registers: "Optional[Tuple[str, ...]]"
     words: "Optional[Tuple[int, ...]]"
+    taken: Tuple[int, ...] = ()
 
 
 Survivors = Callable[[Instruction], "FrozenSet[str]"]
@@ -86,12 +87,26 @@ def may_be_filled(
     if call not in known:
         return Filled(None, None)
     pointer = frames.get(call, NOT_KNOWN).pointer
-    words = (
-        None
-        if pointer is None
-        else tuple(sorted(word - pointer for word in known[call].words if word >= pointer))
-    )
-    return Filled(tuple(sorted(known[call].registers)), words)
+    if pointer is None:
+        return Filled(tuple(sorted(known[call].registers)), None)
+    words = {word - pointer for word in known[call].words if word >= pointer}
+    taken = {
+        one - pointer for at, now in frames.items() for one in _taken(code.rows[at], now) if one >= pointer
+    }
+    return Filled(tuple(sorted(known[call].registers)), tuple(sorted(words)), tuple(sorted(taken)))
+
+
+def _taken(one: Instruction, frame: Offsets) -> "Iterator[int]":
+    """An address of the stack that an instruction puts into a register."""
+    if len(one.operands) != 2 or one.operands[1] in ("%rsp", "%rbp") or not one.operands[1].startswith("%"):
+        return
+    place = memory(one.operands[0]) if one.name.startswith("lea") else None
+    if place is not None:
+        start = frame.of(place._replace(scaled=None))
+    else:
+        start = {"%rsp": frame.pointer, "%rbp": frame.base}.get(one.operands[0])
+    if start is not None:
+        yield start
 
 
 def _joined(one: State, other: State) -> State:

@@ -56,7 +56,14 @@ def test_nothing_is_known_where_exceptions_land_but_what_they_are() -> None:
     assert state.may_be_filled(rows, 0x10C, (), (0x10C,), lambda one: frozenset()) == (
         tuple(sorted(state.RESULTS)),
         None,
+        (),
     )
+
+
+def test_where_something_may_have_been_copied_to() -> None:
+    rows = code("sub    $0x28,%rsp", "lea    0x10(%rsp),%rdi", "mov    %rsp,%rsi", FUNCTION, "ret")
+    found = module("caller_state").may_be_filled(rows, 0x10C, (), (), lambda one: frozenset())
+    assert found.taken == (0, 16)
 
 
 LEAST = {
