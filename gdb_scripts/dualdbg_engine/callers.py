@@ -121,7 +121,7 @@ def _evidence(
         site.address,
         given,
         known["pads"],
-        lambda one: _survivors(one, known["stubs"]),
+        lambda one: _effect(one, known),
     )
     filled = tuple(name for name in found if name not in used)
     if site.jumps:  # what is on the stack may be what the function was given itself
@@ -140,43 +140,59 @@ def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att
     return ways[0]
 
 
-def _survivors(call: att.Instruction, stubs: "list[list[int]]") -> "frozenset[str]":
-    """The registers for arguments that a function may leave as they are, and its caller may know it.
+def _effect(call: att.Instruction, known: "dict[str, Any]") -> "tuple[frozenset[str], frozenset[str]]":
+    """The registers for arguments that a function may leave as they are, and its caller may know it; and those in which
+    it may return something.
 
-    GCC looks into functions that are called directly (``-fipa-ra``). A variable of a thread may be found by a call that
-    leaves all as they are (``*(%rax)``).
+    GCC looks into functions that are called directly (``-fipa-ra``), not into those behind a stub of the linker. A
+    variable of a thread may be found by a call that leaves all as they are (``*(%rax)``).
     """
+    nothing: frozenset[str] = frozenset()
     if call.target is None:
-        return caller_state.ALL if call.operands == ["*(%rax)"] else frozenset()
-    return _left_alone(call.target, stubs)
+        return caller_state.ALL if call.operands == ["*(%rax)"] else nothing, caller_state.RESULTS
+    is_stub = _is_in(call.target, known["stubs"])
+    functions = _behind_stub(call.target, known["slots"]) if is_stub else {call.target}
+    left, untouched = _left_alone(functions.pop(), known["stubs"]) if functions else (nothing, nothing)
+    # What it returns may be what it has been given.
+    return left & caller_state.RESULTS if is_stub else left, caller_state.RESULTS - untouched
 
 
-def _left_alone(function: int, stubs: "list[list[int]]") -> "frozenset[str]":
-    """The registers for arguments to which no way through a function writes, nor a function that it calls."""
+def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str], frozenset[str]]":
+    """The registers for arguments to which perhaps no way through a function writes, nor a function that it calls; and
+    those to which none does for certain.
+    """
     left = caller_state.ALL
+    touched: set[str] = set()
     waiting = [function]
     seen: set[int] = set()
-    while waiting and left and len(seen) < _MOST_BEHIND:
+    is_all = True
+    while waiting and left:
         at = waiting.pop()
-        if at in seen or _is_in(at, stubs):
-            left = (
-                left if at in seen else frozenset()
-            )  # a function that nobody knew when the caller was compiled
+        if at in seen:
             continue
-        for address, text in _from(at):
+        if _is_in(at, stubs):
+            return frozenset(), frozenset()  # a function that nobody knew when the caller was compiled
+        ends = False
+        for address, text in _from(at) if len(seen) < _MOST_BEHIND else ():
             one = att.parsed(address, text)
-            if address in seen or one.name.startswith(_FILLING):
+            ends = address in seen or one.name.startswith(_FILLING)
+            if ends:
                 break  # what fills up is behind a call that never returns
             seen.add(address)
+            touched |= caller_state.touched(one)
             if (one.calls or one.jumps) and one.target is not None:
                 waiting.append(one.target)
             elif one.calls and one.operands != ["*(%rax)"]:
-                return frozenset()
-            if one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt"):
+                return frozenset(), frozenset()
+            elif one.jumps or one.calls:
+                is_all = False
+            ends = one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt")
+            if ends:
                 break
             if not one.calls and not one.name.startswith("pop"):
                 left -= call_site.written(one)
-    return left
+        is_all = is_all and ends
+    return left, left - touched if is_all else frozenset()
 
 
 def _from(address: int) -> "list[tuple[int, str]]":

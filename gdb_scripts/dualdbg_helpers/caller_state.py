@@ -56,12 +56,12 @@ class Filled(NamedTuple):
     taken: Tuple[int, ...] = ()
 
 
-Survivors = Callable[[Instruction], "FrozenSet[str]"]
-"""The registers that a call leaves as they are."""
+Effect = Callable[[Instruction], "Tuple[FrozenSet[str], FrozenSet[str]]"]
+"""The registers that a call may leave as they are, and those of :data:`RESULTS` in which it may return something."""
 
 
 def may_be_filled(
-    code: Code, call: int, given: "Iterable[str]", pads: "Sequence[int]", survivors: Survivors
+    code: Code, call: int, given: "Iterable[str]", pads: "Sequence[int]", effect: Effect
 ) -> Filled:
     """What the caller may have filled for the call at this address. ``given``: registers in which the caller may have
     been given something itself; ``pads``: where exceptions land in it.
@@ -77,7 +77,7 @@ def may_be_filled(
     while waiting:
         one = code.rows[waiting.pop()]
         before = known[one.address]
-        left = _behind(one, before, frames.get(one.address, NOT_KNOWN), survivors)
+        left = _behind(one, before, frames.get(one.address, NOT_KNOWN), effect)
         for at in code.following(one):
             old = known.get(at)
             now = left if old is None else _joined(old, left)
@@ -118,22 +118,31 @@ def _joined(one: State, other: State) -> State:
     )
 
 
-def _behind(one: Instruction, before: State, frame: Offsets, survivors: Survivors) -> State:
+def _behind(one: Instruction, before: State, frame: Offsets, effect: Effect) -> State:
     if one.calls:
         # What counts calls of functions (``mcount``) leaves everything as it is, and is called at their beginning.
-        left = before.registers if before.fresh else before.registers & survivors(one)
-        return State(left | RESULTS, before.words, before.own)
+        kept, results = effect(one)
+        left = before.registers if before.fresh else before.registers & kept
+        return State(left | results, before.words, before.own)
     if one.name.startswith(("nop", "endbr")):
         return before
-    written = {PARTS[name][0] if name in PARTS else re.sub("[yz]mm", "xmm", name) for name in _names(one)}
-    if _STRING.match(one.name):
-        written.update(("rdi", "rsi", "rcx"))
-    registers = before.registers | (ALL if _UNSEEN.match(one.name) else ALL & written)
+    written = touched(one)
+    registers = before.registers | written
     words = before.words | _stored(one, before, frame)
     after = behind(one, frame).pointer
     if after is not None and frame.pointer is not None and after > frame.pointer:
         words = frozenset(word for word in words if word >= after)  # what is below the stack pointer is lost
-    return State(registers, words, before.own - one.written(), before.fresh and not ALL & written)
+    return State(registers, words, before.own - one.written(), before.fresh and not written)
+
+
+def touched(one: Instruction) -> "FrozenSet[str]":
+    """The registers for arguments to which an instruction may write, but for what it calls."""
+    if one.name.startswith(("nop", "endbr")):
+        return frozenset()
+    if _UNSEEN.match(one.name):
+        return ALL
+    names = {PARTS[name][0] if name in PARTS else re.sub("[yz]mm", "xmm", name) for name in _names(one)}
+    return ALL & (names | {"rdi", "rsi", "rcx"} if _STRING.match(one.name) else names)
 
 
 def _names(one: Instruction) -> "Sequence[str]":

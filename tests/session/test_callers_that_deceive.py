@@ -59,6 +59,8 @@ static PART long leaf(long n) { asm volatile("" ::: "memory"); return n * 3; }
 extern "C" {
 PART long survives(Vm* it, int a, int b, long c) { long found = leaf(c); return it->three(a, b, found) + 1; }
 PART long second(long n) { Two found = two(n); return Vm::free_three(11, 22, found.second) + 1; }
+PART Two echo(long n, long, long last) { sink = n; return {n, last}; }
+PART long echoed(long a, long b, long c) { Two found = echo(a, b, c); return Vm::free_three(11, 22, found.second) + 1; }
 PART long in_place(Vm* it, int a, int b) { return it->unused(a, b) + 1; }
 PART long in_place_free(int a, int b) { return Vm::free_unused(a, b) + 1; }
 PART long on_stack(Vm* it, long a, long b, long c, long d, long e, long f, long g) {
@@ -95,6 +97,7 @@ PART long by_table(Vm* it, int kind, int a, int b, long c) {
 void deceive_run() {
   survives(&vm, 11, 22, 11);
   second(5);
+  echoed(11, 22, 33);
   in_place(&vm, 11, 22);
   in_place_free(11, 22);
   on_stack(&vm, 11, 22, 33, 44, 55, 66, 77);
