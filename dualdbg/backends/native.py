@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from pathlib import Path
 from typing import Any
 
 PROBE_FUNCTIONS = (
@@ -307,6 +308,18 @@ class ObjectPath:
     address: int | None
     type: str = ""
     missing: str = ""
+
+
+@dataclass(frozen=True)
+class LibraryOfProcess:
+    """A library that the process has loaded: its path there, links resolved, and the address of some of its code; the
+    file as it can be opened here, and by how many bytes its code lies above its link-time addresses.
+    """
+
+    path: str
+    address: int
+    file: Path
+    bias: int
 
 
 @dataclass(frozen=True)

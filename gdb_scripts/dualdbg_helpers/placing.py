@@ -23,6 +23,8 @@ from typing import (
     Union,
 )
 
+from . import placing_arm
+from .abi import AARCH64, X86_64
 from .entry_code import FLOATS as VECTORS
 from .entry_code import Evidence
 from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, Value, object_of, value_of
@@ -62,7 +64,8 @@ class Passing(NamedTuple):
     copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
     where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
     ``call``: what this call of it tells. ``callers_fill``: callers pass every parameter; else there may be anything in
-    the place of one which the function does not use.
+    the place of one which the function does not use. ``machine``: :data:`X86_64` or :data:`AARCH64`, or None for
+    another one.
     """
 
     parameters: List[Tuple[str, str]]
@@ -76,6 +79,7 @@ class Passing(NamedTuple):
     as_written: bool = False
     call: Call = Call()
     callers_fill: bool = True
+    machine: Optional[str] = X86_64
 
 
 class Reading(NamedTuple):
@@ -91,8 +95,8 @@ class Reading(NamedTuple):
     whole: "Tuple[Place, ...]"  # the places of what callers fill for certain: numbers and pointers
 
 
-def passing(raw: "Dict[str, Any]") -> Passing:
-    """What the session has sent."""
+def passing(raw: "Dict[str, Any]", machine: "Optional[str]" = X86_64) -> Passing:
+    """What the session has sent, for a function of this machine."""
     evidence = raw.get("evidence")
     callers_fill = raw.get("callers_fill", True)
     return Passing(
@@ -107,6 +111,7 @@ def passing(raw: "Dict[str, Any]") -> Passing:
         raw.get("as_written", False),
         Call(**raw["call"]) if raw.get("call") is not None else Call(),
         callers_fill,
+        machine,
     )
 
 
@@ -120,6 +125,8 @@ def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
 
 def readings(what: Passing) -> "List[Reading]":
     """All readings that nothing refutes; empty where there are too many."""
+    if what.machine == AARCH64:
+        return _of_arm(what)
     is_foreign = what.evidence is not None and what.evidence.foreign
     if is_foreign or ("rcx" in what.call.filled and not {"rdi", "rsi"} & {*what.call.filled}):
         return []  # Microsoft's ABI begins with rcx
@@ -164,11 +171,18 @@ def _is_filled(reading: Reading, call: Call) -> bool:
         if isinstance(place, OnStack):
             if call.words is not None and place.offset not in call.words:
                 return False
-        elif call.registers is not None:
+        elif isinstance(place, Registers) and call.registers is not None:
             names = {VECTORS[word] if isinstance(word, int) else word for word in place.words}
             if not names <= {*call.registers}:
                 return False
     return True
+
+
+def _of_arm(what: Passing) -> "List[Reading]":
+    kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
+    member, table = ((flag,) if flag is not None else (False, True) for flag in (what.member, what.table))
+    found = placing_arm.laid_out(kinds, what.by_address, member, table)
+    return [Reading(False, is_member, places, {}, None, ()) for is_member, places in found]
 
 
 def _is_first_of_each(names: "Sequence[str]") -> bool:
@@ -203,12 +217,16 @@ def places(what: Passing, found: "Sequence[Reading]") -> "List[Optional[Place]]"
     return agreed
 
 
-def is_unknown(kind: str, what: Passing) -> bool:
-    """Whether nothing is known of how a type is passed."""
-    return words_of(kind, what.by_address) is None
+def shown_kind(kind: str, what: Passing) -> "Optional[str]":
+    """The type by whose rules an argument becomes text; None where it is not known what its bytes mean."""
+    if words_of(kind, what.by_address) is None:
+        return None
+    return placing_arm.shown_kind(kind) if what.machine == AARCH64 else kind
 
 
-def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Place]]":
+def this_place(
+    found: "Sequence[Reading]", machine: "Optional[str]"
+) -> "Tuple[Optional[bool], Optional[Place]]":
     """Whether ``this`` is passed, None where that is not known; and where."""
     members = {reading.member for reading in found}
     hidden = {reading.hidden for reading in found}
@@ -217,7 +235,8 @@ def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Pl
     member = members.pop()
     if not member or len(hidden) != 1:
         return member, None
-    return True, Registers((INTEGERS[int(hidden.pop())],))
+    order = placing_arm.INTEGERS if machine == AARCH64 else INTEGERS
+    return True, Registers((order[int(hidden.pop())],))
 
 
 class _Used(NamedTuple):
@@ -336,7 +355,7 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
 def _is_given(place: "Optional[Place]", what: Passing) -> bool:
     """Whether the caller has put an argument into its place for certain."""
     evidence = what.evidence if what.evidence is not None else Evidence()
-    words = place.words if isinstance(place, Registers) else (None,)
+    words = place.words if isinstance(place, Registers) else (None,)  # else in memory
     names = [VECTORS[word] if isinstance(word, int) else word for word in words]
     if evidence.lost and any(name is None or name in evidence.lost for name in names):
         return False
@@ -346,7 +365,7 @@ def _is_given(place: "Optional[Place]", what: Passing) -> bool:
 def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":
     """Name, type and place of each argument; ``this`` first where it is passed, or may be."""
     found = readings(what)
-    member, place = this_place(found) if found else (what.member, None)
+    member, place = this_place(found, what.machine) if found else (what.member, None)
     if what.this is not None and member is not False:
         yield "this", what.this + "*", place if _is_given(place, what) else None
     for (name, kind), where in zip(what.parameters, places(what, found)):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .jobs import jobs, member_of
+from .library_threads import is_idle_worker, is_resource_tracker, is_service, is_worker, notification_of
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -51,22 +51,6 @@ KINDS = (
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
-_NOTIFICATIONS = {
-    ("threading.py", "Event.wait"): "an Event to be set",
-    ("threading.py", "Condition.wait"): "a Condition to be notified",
-    ("threading.py", "Barrier.wait"): "the other threads at a Barrier",
-    ("threading.py", "Thread.join"): "another thread to end",
-    ("threading.py", "Semaphore.acquire"): "a Semaphore",
-    ("queue.py", "Queue.get"): "an item in a Queue",
-    ("queue.py", "Queue.put"): "room in a Queue",
-    ("_base.py", "Future.result"): "the result of a Future",
-}
-# Threads of libraries that wait for work, also in programs that are installed as libraries are.
-_SERVICES = {
-    ("multiprocessing/queues.py", "_feed"),
-    ("multiprocessing/resource_sharer.py", "_serve"),
-    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
-}
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
 _WAITING = {"workers": 1, "collective": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
@@ -234,39 +218,20 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
                 or not any(f.function.startswith(_WORKER_WAITS) for f in frames)
             ):
                 continue
-            children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
+            children = [each for each in scene.shown if each.parent == process.pid and is_worker(each)]
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
                     f"its worker {_process(scene, child.pid)} is in {where(child.threads[0])}, "
                     f"{activity(child.threads[0])}"
                     for child in children
-                    if not _is_idle_worker(child.threads[0])
+                    if not is_idle_worker(child.threads[0])
                 ),
             ]
-            busy = [c for c in children if not _is_idle_worker(c.threads[0])]
+            busy = [c for c in children if not is_idle_worker(c.threads[0])]
             threads = (node, *((child.pid, child.threads[0].thread.tid) for child in busy))
             findings.append(Finding("workers", "\n".join(lines), threads))
     return findings
-
-
-def _is_worker(process: ProcessReport) -> bool:
-    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
-    if process.python is None or not process.threads:
-        return False
-    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
-    return not python or any(frame.function == "_worker_loop" for frame in python)
-
-
-def _is_idle_worker(thread: ThreadReport) -> bool:
-    """Whether a DataLoader worker waits for work: no code of the user is called from its loop."""
-    for frame in thread.stack.visible():
-        if isinstance(frame, PythonFrame):
-            if frame.function == "_worker_loop":
-                return True
-            if "/multiprocessing/" not in (frame.file or "") and "selectors.py" not in (frame.file or ""):
-                return False
-    return False
 
 
 def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -348,9 +313,9 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     findings = []
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
+        if call is None or call.name not in _IO or call.descriptor is None or is_resource_tracker(thread):
             continue
-        if call.name in _ACCEPTS and _is_service(scene, node, thread):
+        if call.name in _ACCEPTS and is_service(scene, node, thread):
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
@@ -366,39 +331,6 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
             text += "\nno process that may be looked at has the other end open"
         findings.append(Finding("io", text, (node,)))
     return findings
-
-
-def _is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
-    """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
-    server of multiprocessing. That such a thread waits for something to do is what it is there for.
-
-    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
-    """
-    pid, tid = node
-    python = _python_frames(thread)
-    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
-        return False
-    known = {
-        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
-    }
-    if known & _SERVICES:
-        return True
-    main = scene.threads.get((pid, pid))
-    return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
-
-
-def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
-    return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
-
-
-def _is_resource_tracker(thread: ThreadReport) -> bool:
-    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
-    return any(
-        isinstance(frame, PythonFrame)
-        and frame.function == "main"
-        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
-        for frame in thread.stack.frames
-    )
 
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -420,8 +352,8 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
-        what = _notification_of(thread)
-        if what is not None and not _is_service(scene, node, thread):
+        what = notification_of(thread)
+        if what is not None and not is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -432,18 +364,6 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
         )
         for (what, at), nodes in groups.items()
     ]
-
-
-def _notification_of(thread: ThreadReport) -> str | None:
-    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
-    result = None
-    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
-    for frame in innermost:
-        for (file, function), what in _NOTIFICATIONS.items():
-            name = function if "." in frame.function else function.rpartition(".")[2]
-            if frame.function == name and (frame.file or "").endswith("/" + file):
-                result = what
-    return result
 
 
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
