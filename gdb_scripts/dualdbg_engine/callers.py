@@ -18,7 +18,8 @@ _PLT = 32  # bytes
 _MOST_CALLERS = 16
 _MOST_BEFORE = 100  # instructions
 _BEGINNING = 256  # bytes of a function
-_MOST_CALLS = 3  # of functions that functions call
+_FILLING = ("nop", "xchg", "endbr", "int3", "(bad)")
+_MOST_BEHIND = 400  # instructions of a function that is called before, and of those that it calls
 
 
 class _Caller:
@@ -120,12 +121,13 @@ def _evidence(
         site.address,
         given,
         known["pads"],
-        lambda one: _survivors(one, known["stubs"], _MOST_CALLS),
+        lambda one: _effect(one, known),
     )
     filled = tuple(name for name in found if name not in used)
     if site.jumps:  # what is on the stack may be what the function was given itself
         return placing.Call(filled, may_be.registers)._asdict()
-    return placing.Call(filled, may_be.registers, may_be.words, caller_state.least_on_stack(rows))._asdict()
+    least = caller_state.least_on_stack(rows)
+    return placing.Call(filled, may_be.registers, may_be.words, least, may_be.taken)._asdict()
 
 
 def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att.Instruction | None":
@@ -138,37 +140,67 @@ def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att
     return ways[0]
 
 
-def _survivors(call: att.Instruction, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
-    """The registers for arguments that a function may leave as they are, and its caller may know it.
+def _effect(call: att.Instruction, known: "dict[str, Any]") -> "tuple[frozenset[str], frozenset[str]]":
+    """The registers for arguments that a function may leave as they are, and its caller may know it; and those in which
+    it may return something.
 
-    GCC looks into functions that are called directly (``-fipa-ra``). A variable of a thread may be found by a call that
-    leaves all as they are (``*(%rax)``).
+    GCC looks into functions that are called directly (``-fipa-ra``), not into those behind a stub of the linker. A
+    variable of a thread may be found by a call that leaves all as they are (``*(%rax)``).
     """
+    nothing: frozenset[str] = frozenset()
     if call.target is None:
-        return caller_state.ALL if call.operands == ["*(%rax)"] else frozenset()
-    return frozenset() if _is_in(call.target, stubs) else _left_alone(call.target, stubs, depth)
+        return caller_state.ALL if call.operands == ["*(%rax)"] else nothing, caller_state.RESULTS
+    is_stub = _is_in(call.target, known["stubs"])
+    functions = _behind_stub(call.target, known["slots"]) if is_stub else {call.target}
+    left, untouched = _left_alone(functions.pop(), known["stubs"]) if functions else (nothing, nothing)
+    # What it returns may be what it has been given.
+    return left & caller_state.RESULTS if is_stub else left, caller_state.RESULTS - untouched
 
 
-def _left_alone(function: int, stubs: "list[list[int]]", depth: int) -> "frozenset[str]":
-    """The registers for arguments to which the first way through a function does not write."""
+def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str], frozenset[str]]":
+    """The registers for arguments to which perhaps no way through a function writes, nor a function that it calls; and
+    those to which none does for certain.
+    """
     left = caller_state.ALL
+    touched: set[str] = set()
+    waiting = [function]
+    seen: set[int] = set()
+    is_all = True
+    while waiting and left:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        if _is_in(at, stubs):
+            return frozenset(), frozenset()  # a function that nobody knew when the caller was compiled
+        ends = False
+        for address, text in _from(at) if len(seen) < _MOST_BEHIND else ():
+            one = att.parsed(address, text)
+            ends = address in seen or one.name.startswith(_FILLING)
+            if ends:
+                break  # what fills up is behind a call that never returns
+            seen.add(address)
+            touched |= caller_state.touched(one)
+            if (one.calls or one.jumps) and one.target is not None:
+                waiting.append(one.target)
+            elif one.calls and one.operands != ["*(%rax)"]:
+                return frozenset(), frozenset()
+            elif one.jumps or one.calls:
+                is_all = False
+            ends = one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt")
+            if ends:
+                break
+            if not one.calls and not one.name.startswith("pop"):
+                left -= call_site.written(one)
+        is_all = is_all and ends
+    return left, left - touched if is_all else frozenset()
+
+
+def _from(address: int) -> "list[tuple[int, str]]":
+    """The instructions from an address on, as far as they can be read."""
     try:
-        rows = (disassembled([[function, function + _BEGINNING]]) or [[]])[0]
+        return (disassembled([[address, address + _BEGINNING]]) or [[]])[0]
     except gdb.MemoryError:
-        return left
-    for address, text in rows:
-        one = att.parsed(address, text)
-        if one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt") or "(bad)" in text:
-            break
-        if one.calls and one.target is None and one.operands != ["*(%rax)"]:
-            return frozenset()
-        if one.calls and one.target is not None and _is_in(one.target, stubs):
-            return frozenset()
-        if one.calls and one.target is not None and depth:
-            left &= _left_alone(one.target, stubs, depth - 1)
-        elif not one.name.startswith("pop"):
-            left -= call_site.written(one)
-    return left
+        return []
 
 
 def _targets(way: att.Instruction, text: str, known: "dict[str, Any]") -> "set[int]":

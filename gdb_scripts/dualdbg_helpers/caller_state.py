@@ -8,9 +8,9 @@ that nothing is stored in.
 from __future__ import annotations
 
 import re
-from typing import Callable, Dict, FrozenSet, Iterable, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, FrozenSet, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from .att import PARTS, Instruction, register
+from .att import PARTS, Instruction, memory, register
 from .entry_code import FLOATS, INTEGERS, Code
 from .frame_offsets import NOT_KNOWN, Offsets, behind, offsets, on_stack
 
@@ -48,19 +48,20 @@ class State(NamedTuple):
 class Filled(NamedTuple):
     """What may be filled for a call: ``registers``, and ``words`` of the stack from the stack pointer at the call on.
 
-    None where that is not known.
+    None where that is not known. ``taken``: addresses there that the caller computes, to copy something perhaps.
     """
 
     registers: "Optional[Tuple[str, ...]]"
     words: "Optional[Tuple[int, ...]]"
+    taken: Tuple[int, ...] = ()
 
 
-Survivors = Callable[[Instruction], "FrozenSet[str]"]
-"""The registers that a call leaves as they are."""
+Effect = Callable[[Instruction], "Tuple[FrozenSet[str], FrozenSet[str]]"]
+"""The registers that a call may leave as they are, and those of :data:`RESULTS` in which it may return something."""
 
 
 def may_be_filled(
-    code: Code, call: int, given: "Iterable[str]", pads: "Sequence[int]", survivors: Survivors
+    code: Code, call: int, given: "Iterable[str]", pads: "Sequence[int]", effect: Effect
 ) -> Filled:
     """What the caller may have filled for the call at this address. ``given``: registers in which the caller may have
     been given something itself; ``pads``: where exceptions land in it.
@@ -76,7 +77,7 @@ def may_be_filled(
     while waiting:
         one = code.rows[waiting.pop()]
         before = known[one.address]
-        left = _behind(one, before, frames.get(one.address, NOT_KNOWN), survivors)
+        left = _behind(one, before, frames.get(one.address, NOT_KNOWN), effect)
         for at in code.following(one):
             old = known.get(at)
             now = left if old is None else _joined(old, left)
@@ -86,12 +87,26 @@ def may_be_filled(
     if call not in known:
         return Filled(None, None)
     pointer = frames.get(call, NOT_KNOWN).pointer
-    words = (
-        None
-        if pointer is None
-        else tuple(sorted(word - pointer for word in known[call].words if word >= pointer))
-    )
-    return Filled(tuple(sorted(known[call].registers)), words)
+    if pointer is None:
+        return Filled(tuple(sorted(known[call].registers)), None)
+    words = {word - pointer for word in known[call].words if word >= pointer}
+    taken = {
+        one - pointer for at, now in frames.items() for one in _taken(code.rows[at], now) if one >= pointer
+    }
+    return Filled(tuple(sorted(known[call].registers)), tuple(sorted(words)), tuple(sorted(taken)))
+
+
+def _taken(one: Instruction, frame: Offsets) -> "Iterator[int]":
+    """An address of the stack that an instruction puts into a register."""
+    if len(one.operands) != 2 or one.operands[1] in ("%rsp", "%rbp") or not one.operands[1].startswith("%"):
+        return
+    place = memory(one.operands[0]) if one.name.startswith("lea") else None
+    if place is not None:
+        start = frame.of(place._replace(scaled=None))
+    else:
+        start = {"%rsp": frame.pointer, "%rbp": frame.base}.get(one.operands[0])
+    if start is not None:
+        yield start
 
 
 def _joined(one: State, other: State) -> State:
@@ -103,22 +118,31 @@ def _joined(one: State, other: State) -> State:
     )
 
 
-def _behind(one: Instruction, before: State, frame: Offsets, survivors: Survivors) -> State:
+def _behind(one: Instruction, before: State, frame: Offsets, effect: Effect) -> State:
     if one.calls:
         # What counts calls of functions (``mcount``) leaves everything as it is, and is called at their beginning.
-        left = before.registers if before.fresh else before.registers & survivors(one)
-        return State(left | RESULTS, before.words, before.own)
+        kept, results = effect(one)
+        left = before.registers if before.fresh else before.registers & kept
+        return State(left | results, before.words, before.own)
     if one.name.startswith(("nop", "endbr")):
         return before
-    written = {PARTS[name][0] if name in PARTS else re.sub("[yz]mm", "xmm", name) for name in _names(one)}
-    if _STRING.match(one.name):
-        written.update(("rdi", "rsi", "rcx"))
-    registers = before.registers | (ALL if _UNSEEN.match(one.name) else ALL & written)
+    written = touched(one)
+    registers = before.registers | written
     words = before.words | _stored(one, before, frame)
     after = behind(one, frame).pointer
     if after is not None and frame.pointer is not None and after > frame.pointer:
         words = frozenset(word for word in words if word >= after)  # what is below the stack pointer is lost
-    return State(registers, words, before.own - one.written(), before.fresh and not ALL & written)
+    return State(registers, words, before.own - one.written(), before.fresh and not written)
+
+
+def touched(one: Instruction) -> "FrozenSet[str]":
+    """The registers for arguments to which an instruction may write, but for what it calls."""
+    if one.name.startswith(("nop", "endbr")):
+        return frozenset()
+    if _UNSEEN.match(one.name):
+        return ALL
+    names = {PARTS[name][0] if name in PARTS else re.sub("[yz]mm", "xmm", name) for name in _names(one)}
+    return ALL & (names | {"rdi", "rsi", "rcx"} if _STRING.match(one.name) else names)
 
 
 def _names(one: Instruction) -> "Sequence[str]":

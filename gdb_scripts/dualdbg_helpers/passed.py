@@ -33,12 +33,16 @@ MOST_TEXT = 200  # characters of a string
 
 
 class Value(NamedTuple):
-    """A type that is passed by value: its size, its alignment, the class of each word, and how bytes become text."""
+    """A type that is passed by value: its size, its alignment, the class of each word, and how bytes become text.
+
+    ``whole``: each of its words has something, whatever the value is; what is not engaged may be left as it is.
+    """
 
     size: int
     align: int
     words: Tuple[str, ...]
     text: Callable[[Any, bytes], str]
+    whole: bool = True
 
     @property
     def in_memory(self) -> bool:
@@ -373,14 +377,14 @@ def _optional(inner: Optional[Value]) -> Optional[Value]:
     def read(target: Any, data: bytes) -> str:
         return text(target, data[:size]) if _engaged(data[size]) else _NOTHING
 
-    return Value(whole, inner.align, tuple(words), read)
+    return Value(whole, inner.align, tuple(words), read, len(words) == 1)
 
 
 def _flags(count: int) -> Value:
     def read(target: Any, data: bytes) -> str:
         return "[%s]" % ", ".join(_bool(target, data[i : i + 1]) for i in range(count))
 
-    return Value(count, 1, (INTEGER,) * -(-count // 8), read)
+    return Value(count, 1, (INTEGER,) * -(-count // 8), read, count <= 8)
 
 
 def _array(target: Any, inner: str, data: bytes) -> str:

@@ -9,7 +9,19 @@ all that are left agree.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Dict,
+    FrozenSet,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
 
 from . import placing_arm
 from .abi import AARCH64, X86_64
@@ -19,23 +31,28 @@ from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, V
 
 VARIADIC = "..."
 _POINTER_WORDS = (INTEGER,)
-# How a class or an enumeration may be passed of which nothing is known: in these words, or on the stack.
+# How a class or an enumeration may be passed of which nothing is known: in these words, or in memory (None).
 _ANYHOW: Tuple[Optional[Tuple[str, ...]], ...] = (
     (INTEGER,), (INTEGER, INTEGER), (INTEGER, SSE), (SSE, INTEGER), (SSE,), (SSE, SSE), (), None,
 )  # fmt: skip
-_MOST_READINGS = 512
+_ON_STACK = {1: ((8, 8), (16, 16)), 2: ((16, 8), (16, 16)), 0: ((0, 1),)}  # size and alignment, by the words
+_VECTORS = ((32, 32), (64, 64))
+_SMALLEST_IN_MEMORY, _LARGEST_LOOKED_AT = 16, 128
+_MOST_READINGS = 2000
 
 
 class Call(NamedTuple):
     """What the call of a function tells, by the code of the caller: registers that are ``filled`` for it; ``registers``
     and ``words`` of the stack (from the stack pointer at the call) that may be, and no others, None where that is not
-    known; at ``least`` how many bytes are passed on the stack.
+    known; at ``least`` how many bytes are passed on the stack. To the addresses ``taken`` of the stack, and behind
+    them, something may have been copied.
     """
 
     filled: Sequence[str] = ()
     registers: Optional[Sequence[str]] = None
     words: Optional[Sequence[int]] = None
     least: int = 0
+    taken: Sequence[int] = ()
 
 
 class Passing(NamedTuple):
@@ -118,18 +135,13 @@ def readings(what: Passing) -> "List[Reading]":
     hidden, member, table = (
         (flag,) if flag is not None else (False, True) for flag in (_is_hidden(what), what.member, what.table)
     )
-    unknown = sum(one is None for one in known)
-    if len(hidden) * len(member) * len(table) * len(_ANYHOW) ** unknown > _MOST_READINGS:
-        return []
-    ways = itertools.product(*(((one,) if one is not None else _ANYHOW) for one in known))
-    found = [
-        _laid_out(is_hidden, is_member, has_table, way)
-        for way in ways
-        for is_hidden in hidden
-        for is_member in member
-        for has_table in table
-        if is_member or not has_table
-    ]
+    found = []
+    for is_hidden, is_member, has_table in itertools.product(hidden, member, table):
+        if is_member or not has_table:
+            for one in _laid_out(is_hidden, is_member, has_table, known, what.call):
+                found.append(one)
+                if len(found) > _MOST_READINGS:
+                    return []
     variadic = len(kinds) < len(what.parameters)
     if variadic:
         return found
@@ -227,47 +239,93 @@ def this_place(
     return True, Registers((order[int(hidden.pop())],))
 
 
-Way = Union[Value, Tuple[str, ...], None]
+class _Used(NamedTuple):
+    """What the parameters before have used."""
+
+    integers: int
+    floats: int
+    stack: Optional[int]
+    places: Tuple[Optional[Place], ...]
+    registers: Tuple[Tuple[str, Optional[int]], ...]
+    whole: Tuple[Place, ...]
 
 
-def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") -> Reading:
-    integers, floats = int(hidden) + int(member) + int(table), 0
-    stack: Optional[int] = 0
-    used: Dict[str, Optional[int]] = dict.fromkeys(INTEGERS[:integers], 8)
-    found: List[Optional[Place]] = []
-    whole: List[Place] = [Registers((name,)) for name in INTEGERS[:integers]]
-    for way in ways:
-        words = way.words if isinstance(way, Value) else way
-        size = way.size if isinstance(way, Value) else None
-        align = way.align if isinstance(way, Value) else None
-        wanted = words.count(INTEGER) if words is not None else 0
-        vectors = len(words) - wanted if words is not None else 0
-        is_long = isinstance(way, Value) and way.in_memory
-        if words is None or is_long or integers + wanted > len(INTEGERS) or floats + vectors > FLOATS:
-            place, stack = _on_stack(stack, size, align)
-            found.append(place)
-            if place is not None and _is_whole(way):
-                whole.append(place)
+def _laid_out(
+    hidden: bool, member: bool, table: bool, values: "Sequence[Optional[Value]]", call: Call
+) -> "Iterator[Reading]":
+    """The readings in which the parameters have these values; None for one of a type of which nothing is known."""
+    count = int(hidden) + int(member) + int(table)
+    first = tuple(Registers((name,)) for name in INTEGERS[:count])
+    waiting = [_Used(count, 0, 0, (), tuple((name, 8) for name in INTEGERS[:count]), first)]
+    while waiting:
+        used = waiting.pop()
+        if len(used.places) == len(values):
+            yield Reading(hidden, member, used.places, dict(used.registers), used.stack, used.whole)
             continue
-        names: List[Union[str, int]] = []
-        for word in words:
-            if word == INTEGER:
-                names.append(INTEGERS[integers])
-                used[INTEGERS[integers]] = size
-                integers += 1
-            else:
-                names.append(floats)
-                used[VECTORS[floats]] = None
-                floats += 1
-        found.append(Registers(tuple(names)) if names else None)
-        if _is_whole(way):
-            whole.append(Registers(tuple(names)))
-    return Reading(hidden, member, tuple(found), used, stack, tuple(whole))
+        value = values[len(used.places)]
+        if value is not None:
+            waiting.append(_with(used, value.words, value.size, ((value.size, value.align),), value.whole)[0])
+            continue
+        for words in _ANYHOW:
+            sizes = _in_memory(used.stack, call) if words is None else _sizes(words)
+            waiting.extend(_with(used, words, None, sizes, False))
 
 
-def _is_whole(way: Way) -> bool:
-    """Whether a value has no part that may be left as it is: it is a number or a pointer."""
-    return isinstance(way, Value) and len(way.words) == 1 and way.size in (1, 2, 4, 8)
+def _sizes(words: "Tuple[str, ...]") -> "Tuple[Tuple[int, int], ...]":
+    """Size and alignment that a class may have on the stack which is passed in such words."""
+    return _ON_STACK[len(words)] + (_VECTORS if words == (SSE,) else ())
+
+
+def _in_memory(start: Optional[int], call: Call) -> "Iterator[Tuple[Optional[int], int]]":
+    """Size and alignment of a class that the caller may have copied to the stack; None where it may be of any size."""
+    if start is None or call.words is None:
+        yield None, 8
+        return
+    for align in (8, 16):
+        begin = -(-start // align) * align
+        if align == 16 and begin == start:
+            continue
+        end = next(at for at in itertools.count(begin, 8) if at not in call.words)
+        if any(begin <= one <= end for one in call.taken):
+            end = max((begin + _LARGEST_LOOKED_AT, *call.words))
+            yield None, align
+        for size in range(_SMALLEST_IN_MEMORY, end - begin + 1, 8):
+            yield size, align
+
+
+def _with(
+    used: _Used,
+    words: "Optional[Tuple[str, ...]]",
+    size: Optional[int],
+    sizes: "Iterable[Tuple[Optional[int], int]]",
+    is_whole: bool,
+) -> "List[_Used]":
+    """After one parameter more: in registers if there are enough, else on the stack with one of the ``sizes``."""
+    wanted = words.count(INTEGER) if words is not None else 0
+    vectors = len(words) - wanted if words is not None else 0
+    integers, floats, found = used.integers, used.floats, []
+    is_long = words is None or len(words) > 2
+    if is_long or integers + wanted > len(INTEGERS) or floats + vectors > FLOATS:
+        for one, align in sizes:
+            place, stack = _on_stack(used.stack, one, align)
+            whole = (*used.whole, place) if place is not None and is_whole else used.whole
+            shown = place if size is not None else None
+            found.append(used._replace(stack=stack, places=(*used.places, shown), whole=whole))
+        return found
+    names: List[Union[str, int]] = []
+    registers = list(used.registers)
+    for word in words or ():
+        if word == INTEGER:
+            names.append(INTEGERS[integers])
+            registers.append((INTEGERS[integers], size))
+            integers += 1
+        else:
+            names.append(floats)
+            registers.append((VECTORS[floats], None))
+            floats += 1
+    place = Registers(tuple(names)) if names else None
+    whole = (*used.whole, place) if place is not None and is_whole else used.whole
+    return [_Used(integers, floats, used.stack, (*used.places, place), tuple(registers), whole)]
 
 
 def _on_stack(

@@ -39,10 +39,10 @@ def test_what_may_be_filled(what: str) -> None:
     rows = code(*texts, "ret")
     call = 0x100 + 4 * (len(texts) - 1)
 
-    def survivors(one: Any) -> frozenset[str]:
-        return state.ALL if one.target == 0x800 else frozenset()
+    def effect(one: Any) -> tuple[frozenset[str], frozenset[str]]:
+        return state.ALL if one.target == 0x800 else frozenset(), state.RESULTS
 
-    found = state.may_be_filled(rows, call, ("r9",), (), survivors)
+    found = state.may_be_filled(rows, call, ("r9",), (), effect)
     if registers is None:
         assert found.registers in (None, tuple(sorted(state.ALL)))
     else:
@@ -53,10 +53,18 @@ def test_what_may_be_filled(what: str) -> None:
 def test_nothing_is_known_where_exceptions_land_but_what_they_are() -> None:
     state = module("caller_state")
     rows = code("mov    $0x1,%edi", CALL, "ret", FUNCTION, "ret")
-    assert state.may_be_filled(rows, 0x10C, (), (0x10C,), lambda one: frozenset()) == (
+    assert state.may_be_filled(rows, 0x10C, (), (0x10C,), lambda one: (frozenset(), state.RESULTS)) == (
         tuple(sorted(state.RESULTS)),
         None,
+        (),
     )
+
+
+def test_where_something_may_have_been_copied_to() -> None:
+    rows = code("sub    $0x28,%rsp", "lea    0x10(%rsp),%rdi", "mov    %rsp,%rsi", FUNCTION, "ret")
+    state = module("caller_state")
+    found = state.may_be_filled(rows, 0x10C, (), (), lambda one: (frozenset(), state.RESULTS))
+    assert found.taken == (0, 16)
 
 
 LEAST = {

@@ -243,6 +243,10 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     assert places(["int"] * 6, False, None, call=call(words=(0, 8)))[5] is None
     assert places(["int"] * 6, False, None, call=call(least=8))[5] == "0"
     assert places(["Unknown", "int"], False, False) == [None, None]
+    # What is in memory has 16 bytes at least, and is copied word by word, or to an address that was taken.
+    kinds = ["Unknown", *["int"] * 7]
+    assert places(kinds, False, False, call=call(words=(0, 8, 24), least=16))[7] == "8"
+    assert places(kinds, False, False, call=call(words=(0, 8, 24), least=16, taken=(0,)))[7] is None
     assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
     assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [
         "rdi",

@@ -38,6 +38,7 @@ _BUILT_IN = re.compile(
 _STRUCTOR = re.compile(r"[CD]\d")
 _BASES = ("C2", "D2")
 _UNIFIED = ("C3", "C4", "C5", "D3", "D4", "D5")
+_LOCAL_ALIAS = re.compile(r"\.localalias(?:\.\d+)?$")  # GCC's second name for the same function
 _DROPPED = re.compile(r" ?(?:const|volatile)$")
 
 
@@ -50,7 +51,8 @@ def calling_of(symbol: Symbol, has: Has, with_torch: bool = False) -> Signature 
     if symbol.clone is not None or symbol.kind != "function" or symbol.language == "rust":
         return None
     found: set[Signature] = set()
-    names = (symbol.linkage_name, *symbol.aliases)
+    aliases = (name for name in symbol.aliases if not _LOCAL_ALIAS.search(name))
+    names = (symbol.linkage_name, *aliases)
     for name in names:
         one = _of_name(name, has, with_torch)
         if one is None:
