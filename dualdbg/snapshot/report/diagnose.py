@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
+from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
+from .services import is_of_nccl, is_resource_tracker, is_service, python_frames
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -45,6 +46,7 @@ KINDS = (
     "io",
     "child",
     "notification",
+    "gpu",
     "busy",
 )
 
@@ -61,14 +63,8 @@ _NOTIFICATIONS = {
     ("queue.py", "Queue.put"): "room in a Queue",
     ("_base.py", "Future.result"): "the result of a Future",
 }
-# Threads of libraries that wait for work, also in programs that are installed as libraries are.
-_SERVICES = {
-    ("multiprocessing/queues.py", "_feed"),
-    ("multiprocessing/resource_sharer.py", "_serve"),
-    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
-}
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
-_WAITING = {"workers": 1, "collective": 0, "busy": 0}
+_WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
@@ -113,11 +109,12 @@ def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
     """Whether only a second look tells: in a healthy program threads wait for each other too, but not in the same wait
-    all the time; a thread that runs may do so all the time.
+    all the time; a thread that runs may do so all the time, and one that waits for a GPU may do so for ever.
     """
     if findings:
         return any(finding.kind not in _SEEN_AT_ONCE for finding in findings)
-    return any(thread.state == "R" for process in processes for thread in process.threads)
+    threads = [thread for process in processes for thread in process.threads]
+    return any(thread.state == _ON_A_PROCESSOR or gpu_call(thread) for thread in threads)
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -227,7 +224,7 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
     for process in scene.shown:
         for thread in process.threads:
             node = process.pid, thread.thread.tid
-            frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+            frames = python_frames(thread)
             if (
                 node in told
                 or node in scene.moved
@@ -324,7 +321,9 @@ def _held(
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
     by_holder: dict[tuple[Node, str], list[Wait]] = {}
     for wait in waits.values():
-        if applies(wait) and wait.thread not in told and wait.thread not in scene.moved and not wait.forked:
+        if not applies(wait) or wait.thread in told or wait.thread in scene.moved or wait.forked:
+            continue
+        if not is_of_nccl(scene.threads[wait.thread]):
             by_holder.setdefault((wait.holder, wait.what), []).append(wait)
     findings = []
     for (holder, what), group in by_holder.items():
@@ -348,9 +347,9 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     findings = []
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
+        if call is None or call.name not in _IO or call.descriptor is None or is_resource_tracker(thread):
             continue
-        if call.name in _ACCEPTS and _is_service(scene, node, thread):
+        if call.name in _ACCEPTS and is_service(scene, node, thread):
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
@@ -366,39 +365,6 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
             text += "\nno process that may be looked at has the other end open"
         findings.append(Finding("io", text, (node,)))
     return findings
-
-
-def _is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
-    """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
-    server of multiprocessing. That such a thread waits for something to do is what it is there for.
-
-    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
-    """
-    pid, tid = node
-    python = _python_frames(thread)
-    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
-        return False
-    known = {
-        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
-    }
-    if known & _SERVICES:
-        return True
-    main = scene.threads.get((pid, pid))
-    return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
-
-
-def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
-    return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
-
-
-def _is_resource_tracker(thread: ThreadReport) -> bool:
-    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
-    return any(
-        isinstance(frame, PythonFrame)
-        and frame.function == "main"
-        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
-        for frame in thread.stack.frames
-    )
 
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -421,7 +387,7 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
         what = _notification_of(thread)
-        if what is not None and not _is_service(scene, node, thread):
+        if what is not None and not is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -446,6 +412,28 @@ def _notification_of(thread: ThreadReport) -> str | None:
     return result
 
 
+def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Threads that were in the same call of the GPU's driver at both looks. Ranks of a job are left out."""
+    if scene.earlier is None:
+        return []
+    before, ranks = _before(scene.earlier), _ranks(scene)
+    findings = []
+    for node, thread in _untold(scene, told):
+        was, call = before.get(node), gpu_call(thread)
+        if call is None or was is None or node[0] in ranks:
+            continue
+        if (gpu_call(was), where(was)) != (call, where(thread)):
+            continue
+        text = f"{_name(scene, node)} {in_words(call)}, in {where(thread)}\n"
+        seconds = f"{scene.earlier.seconds:g} s"
+        if node in scene.moved or thread.state == _ON_A_PROCESSOR:
+            text += f"it was there {seconds} ago too: in the same call, or in the next one of a loop"
+        else:
+            text += f"it has not moved in {seconds}"
+        findings.append(Finding("gpu", text, (node,)))
+    return findings
+
+
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out.
 
@@ -454,12 +442,7 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
-    before = {
-        (process.pid, thread.thread.tid): thread
-        for process in scene.earlier.processes
-        for thread in process.threads
-    }
-    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    before, ranks = _before(scene.earlier), _ranks(scene)
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
@@ -476,6 +459,18 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
             text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
+
+
+def _before(earlier: Earlier) -> dict[Node, ThreadReport]:
+    return {
+        (process.pid, thread.thread.tid): thread
+        for process in earlier.processes
+        for thread in process.threads
+    }
+
+
+def _ranks(scene: Scene) -> set[int]:
+    return {process.pid for job in jobs(scene.shown) for process in job}
 
 
 def _ready(thread: ThreadReport) -> float:
@@ -508,5 +503,6 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _children,
     _notifications,
     _alone,
+    _gpu,
     _busy,
 )
