@@ -16,10 +16,11 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from ..errors import DualdbgError, TargetError, TargetGone
+from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
+from ..known.crash_signals import CRASHES
 from ..patience import patient
 from ..private_files import new_file
-from ..watch.incident import Incident, of_crash, of_hang
+from ..watch.incident import Incident, of_crash, of_end, of_hang
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
@@ -31,6 +32,7 @@ from .main import tell
 _TO_END = patient(5.0)  # seconds between the request to end and the end
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SIGNAL_BASE = 128
+_CRASHES = {signal.Signals[name] for name in CRASHES}
 
 
 def run_with_report(options: RunOptions) -> int:
@@ -52,6 +54,7 @@ class _Run:
         self._tracer = Tracer(Programs.ALL if options.follow == "children" else Programs.NONE)
         self._tee = Tee()
         self._pid = 0
+        self._refused: PermissionRefused | None = None  # why the program is not traced
         self._deadline = time.monotonic() + options.timeout if options.timeout is not None else None
         self._asked_to_end = False
 
@@ -76,10 +79,16 @@ class _Run:
             self._tracer.let_go()
         self._tee.pump_all()
         code = os.waitstatus_to_exitcode(status)
+        if self._refused is not None and -code in _CRASHES and not self._asked_to_end:
+            why = f"there are no stacks: {self._refused.message}"
+            self._write(replace(of_end(self._pid, status, why), kind="crash"))
         return code if code >= 0 else _SIGNAL_BASE - code
 
     def _start(self) -> None:
-        """The program waits until it is traced. Raises TargetError where it cannot be started."""
+        """The program waits until it is traced. Raises TargetError where it cannot be started.
+
+        Where the kernel lets us trace nothing it runs all the same: how it ends, and what it has written, is known.
+        """
         command, environment = _command(self._options), {**os.environ, **dict(self._options.env)}
         told, go = os.pipe()
         failed, failure = os.pipe2(os.O_CLOEXEC)
@@ -94,6 +103,12 @@ class _Run:
         refused = None
         try:
             self._tracer.seize(self._pid)
+        except PermissionRefused as error:
+            self._refused = error
+            tell(
+                f"the program runs untraced, and a report of a crash has no stacks: {error.message}",
+                error.hint,
+            )
         except DualdbgError as error:
             refused = error
         os.write(go, b"+" if refused is None else b"-")
@@ -146,7 +161,8 @@ class _Run:
         assert self._options.timeout is not None
         self._asked_to_end = True
         with contextlib.suppress(TargetGone):  # it has ended in this very moment
-            self._write(of_hang(self._tracer, self._pid, self._options.timeout))
+            stop = self._refused is None
+            self._write(of_hang(self._tracer, self._pid, self._options.timeout, stop=stop))
         self._deadline = time.monotonic() + _TO_END
         self._send(signal.SIGTERM)
 

@@ -137,7 +137,8 @@ def _has_variables(frame: Frame) -> bool:
 
 
 def _where(frames: Sequence[Frame]) -> str:
-    native = frames[first_of_user(frames)] if frames else None
+    users = frames[first_of_user(frames) :] if frames else ()
+    native = next((one for one in users if one.function), None)  # what is no code has none
     python = next(
         (one for one in frames if isinstance(one, PythonFrame) and not is_of_a_library(one.file or "")), None
     )
@@ -164,6 +165,12 @@ def _of_access(crash: Crash) -> list[str]:
     if crash.fault is None:
         return [
             "the kernel names no address: it was sent by a process, or the address is one that no process can have"
+        ]
+    innermost = next(iter(crash.frames), None)
+    if isinstance(innermost, NativeFrame) and innermost.pc == crash.fault:
+        of_it = [f"; {words}" for words in _mapping(crash)]
+        return [
+            f"code at this address was to be run, as by a call through a bad function pointer{''.join(of_it)}"
         ]
     grown = full_stack(crash.frames, crash.fault, crash.mapped) if crash.maps_known else None
     if grown is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..model import Tasks
+from ..shared.proc_files import mappings
 from ..symbols.address_space import AddressSpace, Module, root_of
 from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
 from ..symbols.objfile import Objfile
@@ -47,6 +48,7 @@ from .linux.system_calls import descriptor_of, number_of
 from .unwind.unwinder import Unwinder
 
 _FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
+_ALL_MEMORY = ((0, 1 << 64),)
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
 
@@ -74,7 +76,8 @@ class Captured:
     ``states``, ``names``, ``awaited``, ``held``, ``joins`` and ``descriptors`` (what is open there) are by OS thread
     id; ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
-    ``faulted``: the thread of which an instruction could not be carried out, and ended the process.
+    ``faulted``: the thread of which an instruction could not be carried out, and ended the process. ``code`` gives the
+    areas of memory that may be run.
     """
 
     facts: ProcessFacts
@@ -104,6 +107,11 @@ class Captured:
     faulted: int | None = None
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
+    code: Callable[[], Sequence[tuple[int, int]]] = lambda: _ALL_MEMORY
+
+    def is_code(self, address: int) -> bool:
+        """Whether what is mapped at an address may be run."""
+        return any(start <= address < end for start, end in self.code())
 
 
 def capture(
@@ -166,7 +174,14 @@ def capture(
     if image.refresh():
         result.modules = image.modules
     result.modules = [*result.modules, *_vdso(image, memory_file)]
+    rows = image.rows
+    result.code = lru_cache(maxsize=1)(lambda: _code_in(rows))
     return result
+
+
+def _code_in(rows: Sequence[str]) -> list[tuple[int, int]]:
+    found = mappings("\n".join(rows))
+    return [(row.start, row.end) for row in found if row.is_code]
 
 
 def _read_stopped(

@@ -13,6 +13,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
@@ -248,6 +249,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         is_core=True,
         faulted=core.threads[0][0] if core.is_fault else None,
         mapping=mapping,
+        code=lru_cache(maxsize=1)(lambda: _code_in(elf)),
     )
     name_calls(result)
     if result.interpreter is not None:
@@ -262,6 +264,10 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
             result.python_trouble = error.message
     notes = [_how_it_ended(core), *core.notes]
     return result, notes
+
+
+def _code_in(elf: ElfFile) -> list[tuple[int, int]]:
+    return [(one.address, one.address + one.memory_size) for one in elf.loads() if one.flags & PF_X]
 
 
 def _read_objects(

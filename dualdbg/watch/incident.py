@@ -127,8 +127,11 @@ def _full_stack(dying: Dying, crashed: ThreadReport) -> tuple[Finding, ...] | No
     return (Finding("crash", text, ((dying.pid, dying.tid),)),) if text is not None else None
 
 
-def of_hang(tracer: Tracer, pid: int, seconds: float) -> Incident:
-    """What is to be told of a process that has not come to an end, and of what descends from it. It runs on."""
+def of_hang(tracer: Tracer, pid: int, seconds: float, *, stop: bool = True) -> Incident:
+    """What is to be told of a process that has not come to an end, and of what descends from it. It runs on.
+
+    ``stop``: what the tracer does not hold is stopped to be read; without, it is read while it runs.
+    """
     captures: list[tuple[int, Captured, Assembler]] = []
     reports: list[ProcessReport] = []
     failures: list[Failure] = []
@@ -136,7 +139,7 @@ def of_hang(tracer: Tracer, pid: int, seconds: float) -> Incident:
     for one in find_targets([], [pid]):
         try:
             held = tracer.hold(one) if tracer.traces(one) else None
-            captured = capture(one, wanted=wanted, held=held)
+            captured = capture(one, stop, wanted, held)
             assembler = Assembler(captured)
             assembler.unwind()
             captures.append((one, captured, assembler))
@@ -160,7 +163,7 @@ def of_hang(tracer: Tracer, pid: int, seconds: float) -> Incident:
         pid,
         where(main) if main is not None else None,
         processes=tuple(reports),
-        findings=tuple(diagnose(reports, parents_of_forks(reports, stop=True))),
+        findings=tuple(diagnose(reports, parents_of_forks(reports, stop=stop))),
         failures=tuple(failures),
         libraries=_libraries(captures[0][1]) if captures else (),
         versions=_versions(first),

@@ -29,6 +29,7 @@ static int null(Node *node) { return node->value; }
 static int member(Node *node) { return node->next->value; }
 static int deep(int n) { volatile char a[256]; a[0] = n; return deep(n + 1) + a[0]; }
 static int divide(int number, int by) { return number / by; }
+static int run(int (*function)(int), int number) { return function(number) + 1; }
 static void fill(char *to) { to[0] = 'x'; }
 int main(int argc, char **argv) {
     const char *what = argv[1];
@@ -40,6 +41,7 @@ int main(int argc, char **argv) {
     if (!strcmp(what, "constant")) fill((char *)text);
     if (!strcmp(what, "wild")) return null((Node *)0x700000001000);
     if (!strcmp(what, "none")) return null((Node *)0xdeadbeefdeadbeef);
+    if (!strcmp(what, "call")) return run((int (*)(int))0xdead0000, argc);
     if (!strcmp(what, "assert")) assert(argc == 7);
     if (!strcmp(what, "throw")) throw std::runtime_error("no");
     if (!strcmp(what, "free")) { char *p = (char *)malloc(32); free(p); free(p); }
@@ -61,6 +63,7 @@ _TOLD = {
     "constant": ["which may only be read", "points there"],
     "wild": ["nothing is mapped at the address", "Node * node = 0x700000001000 points 32 bytes before it"],
     "none": ["the kernel names no address"],
+    "call": ["code at this address was to be run", "nothing is mapped at the address", "run ("],
     "assert": ["SIGABRT", "an assertion of C did not hold", "main ("],
     "throw": ["a C++ exception was not caught", "main ("],
     "free": ["the C library has found its heap damaged", "main ("],

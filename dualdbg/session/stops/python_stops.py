@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,13 +30,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class PythonStops:
-    """The readers of Python stops."""
+    """The readers of Python stops. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop."""
 
     loop: Loop
     breakpoints: BreakpointTable
     inspector: Inspector
     hits: PythonHits
     steps: StepEnds
+    read_meanwhile: Callable[[], None] = lambda: None
 
     async def read(self, effect: ReadPython) -> None:
         """Read one fact and report it, or report that a native stop came first."""
@@ -63,6 +65,7 @@ class PythonStops:
         thread, result = self.inspector.plain_thread(hold.tid), None
         with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
             result = await self._result(hold)
+        self.read_meanwhile()
         self.loop.put(python_ready, hold, Picture(thread, hold.top, result=result))
 
     async def _result(self, hold: PythonHold) -> Value | None:

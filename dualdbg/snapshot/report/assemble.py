@@ -47,7 +47,7 @@ class Assembler:
         self._unwound: dict[int, Unwound] | None = None
         self._lines: SourceLines | None = None
         self._lines_missing: list[str] = []
-        self.unwinder = Unwinder(captured.memory, captured.modules)
+        self.unwinder = Unwinder(captured.memory, captured.modules, captured.is_code)
         self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
         self._languages: dict[tuple[int, bool], str | None] = {}
         holder_file = captured.interpreter.module if captured.interpreter is not None else None

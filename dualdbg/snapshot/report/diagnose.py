@@ -11,7 +11,14 @@ from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
-from .services import is_of_nccl, is_resource_tracker, is_service, python_frames
+from .library_threads import (
+    is_idle_worker,
+    is_of_nccl,
+    is_resource_tracker,
+    is_service,
+    is_worker,
+    notification_of,
+)
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -53,16 +60,6 @@ KINDS = (
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
-_NOTIFICATIONS = {
-    ("threading.py", "Event.wait"): "an Event to be set",
-    ("threading.py", "Condition.wait"): "a Condition to be notified",
-    ("threading.py", "Barrier.wait"): "the other threads at a Barrier",
-    ("threading.py", "Thread.join"): "another thread to end",
-    ("threading.py", "Semaphore.acquire"): "a Semaphore",
-    ("queue.py", "Queue.get"): "an item in a Queue",
-    ("queue.py", "Queue.put"): "room in a Queue",
-    ("_base.py", "Future.result"): "the result of a Future",
-}
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
 _WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
@@ -224,46 +221,27 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
     for process in scene.shown:
         for thread in process.threads:
             node = process.pid, thread.thread.tid
-            frames = python_frames(thread)
+            frames = [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
             if (
                 node in told
                 or node in scene.moved
                 or not any(f.function.startswith(_WORKER_WAITS) for f in frames)
             ):
                 continue
-            children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
+            children = [each for each in scene.shown if each.parent == process.pid and is_worker(each)]
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
                     f"its worker {_process(scene, child.pid)} is in {where(child.threads[0])}, "
                     f"{activity(child.threads[0])}"
                     for child in children
-                    if not _is_idle_worker(child.threads[0])
+                    if not is_idle_worker(child.threads[0])
                 ),
             ]
-            busy = [c for c in children if not _is_idle_worker(c.threads[0])]
+            busy = [c for c in children if not is_idle_worker(c.threads[0])]
             threads = (node, *((child.pid, child.threads[0].thread.tid) for child in busy))
             findings.append(Finding("workers", "\n".join(lines), threads))
     return findings
-
-
-def _is_worker(process: ProcessReport) -> bool:
-    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
-    if process.python is None or not process.threads:
-        return False
-    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
-    return not python or any(frame.function == "_worker_loop" for frame in python)
-
-
-def _is_idle_worker(thread: ThreadReport) -> bool:
-    """Whether a DataLoader worker waits for work: no code of the user is called from its loop."""
-    for frame in thread.stack.visible():
-        if isinstance(frame, PythonFrame):
-            if frame.function == "_worker_loop":
-                return True
-            if "/multiprocessing/" not in (frame.file or "") and "selectors.py" not in (frame.file or ""):
-                return False
-    return False
 
 
 def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -386,7 +364,7 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
-        what = _notification_of(thread)
+        what = notification_of(thread)
         if what is not None and not is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
@@ -398,18 +376,6 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
         )
         for (what, at), nodes in groups.items()
     ]
-
-
-def _notification_of(thread: ThreadReport) -> str | None:
-    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
-    result = None
-    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
-    for frame in innermost:
-        for (file, function), what in _NOTIFICATIONS.items():
-            name = function if "." in frame.function else function.rpartition(".")[2]
-            if frame.function == name and (frame.file or "").endswith("/" + file):
-                result = what
-    return result
 
 
 def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:

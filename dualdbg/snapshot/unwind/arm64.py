@@ -15,6 +15,7 @@ from ...shared.symbol_table import SymbolTable
 from ...symbols.elf.elf_file import ElfFile
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64
+from .calls import is_call_word
 
 SIGRETURN = struct.pack("<II", 0xD2801168, 0xD4000001)  # mov x8, #139; svc #0
 # struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo of 128 bytes, ucontext with its sigcontext at 176; there
@@ -71,9 +72,8 @@ def _is_exported(elf: ElfFile, start: int) -> bool:
 
 
 def is_behind_call(elf: ElfFile, address: int) -> bool:
-    """Whether the instruction before ``address`` is a call: bl, blr, or blr of a signed address."""
+    """Whether the instruction before ``address`` is a call."""
     offset = elf.offset_of(address - 4)
     if offset is None:
         return False
-    (word,) = struct.unpack("<I", elf.bytes_at(offset, 4))
-    return bool(word & ~_DISTANCE == _BL or word & 0xFEFFF000 == 0xD63F0000)
+    return is_call_word(struct.unpack("<I", elf.bytes_at(offset, 4))[0])

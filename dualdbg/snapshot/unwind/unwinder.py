@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
@@ -11,6 +11,7 @@ from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64, X86_64, Registers
 from .arm64 import SIGRETURN, Calls, interrupted, is_behind_call
+from .calls import LONGEST, ends_with_call
 from .cfi import CallFrames, How, Row
 from .dwarf_expressions import evaluate
 
@@ -44,10 +45,16 @@ class Unwound:
 
 
 class Unwinder:
-    """Unwinds the threads of one process; what is learned of an address serves every thread."""
+    """Unwinds the threads of one process; what is learned of an address serves every thread.
 
-    def __init__(self, memory: Memory, modules: Sequence[Module]) -> None:
+    ``is_code``: whether what is mapped at an address may be run.
+    """
+
+    def __init__(
+        self, memory: Memory, modules: Sequence[Module], is_code: Callable[[int], bool] = lambda _: True
+    ) -> None:
         self._memory = memory
+        self._is_code = is_code
         self._modules = sorted(modules, key=lambda module: module.start)
         self._starts = [module.start for module in self._modules]
         self._tables: dict[int, CallFrames] = {}
@@ -88,7 +95,10 @@ class Unwinder:
             is_signal = row is not None and row.is_signal_frame
             result.frames.append(RawFrame(pc, sp, is_call, guessed, is_signal))
             try:
-                if row is None:
+                if row is None and not is_call and not self._is_code(pc):
+                    step = self._by_call(values, registers, sp)
+                    guessed = False
+                elif row is None:
                     step = self._by_frame_pointer(values, registers, sp)
                     guessed = True
                 else:
@@ -98,11 +108,11 @@ class Unwinder:
                 result.trouble = error.message
                 return result
             if step is None:
-                if row is None and pc:
-                    result.trouble = f"no unwind table covers {pc:#x}, and no frame pointer leads on"
+                if row is None and (pc or not is_call):
+                    result.trouble = self._end_without_table(pc)
                 return result
             values, pc = step
-            if pc == 0:
+            if pc == 0 and not is_signal:
                 return result
             new_sp = values[registers.architecture.stack_pointer]
             assert new_sp is not None
@@ -115,6 +125,11 @@ class Unwinder:
             is_call = not is_signal
         result.trouble = f"only the innermost {LIMIT} frames were read"
         return result
+
+    def _end_without_table(self, pc: int) -> str:
+        if self._is_code(pc):
+            return f"no unwind table covers {pc:#x}, and no frame pointer leads on"
+        return f"there is no code at {pc:#x}, and no call has led there (corrupt stack?)"
 
     def _is_sigreturn(self, pc: int) -> bool:
         known = self._sigreturns.get(pc)
@@ -224,6 +239,29 @@ class Unwinder:
         ):
             raise SymbolError(_IN_REGISTER)
         return found + module.bias
+
+    def _by_call(
+        self, values: list[int | None], registers: Registers, sp: int
+    ) -> tuple[list[int | None], int] | None:
+        """The caller of what is no code: a bad pointer was called, and nothing has been run since the call.
+
+        Where the code before the return address is no call, something else has led there: a damaged stack.
+        """
+        architecture = registers.architecture
+        caller = list(values)
+        if architecture is X86_64:
+            pc: int | None = self._memory.u64(sp)
+            caller[architecture.stack_pointer] = sp + 8
+        else:
+            pc = values[architecture.return_address]
+            pc = None if pc is None else pc & ~registers.signature
+        if pc is None or not self._is_code(pc):
+            return None
+        code = self._code(pc - LONGEST, LONGEST)
+        if code is None or not ends_with_call(architecture, code):
+            return None
+        caller[architecture.return_address] = pc
+        return caller, pc
 
     def _by_frame_pointer(
         self, values: list[int | None], registers: Registers, sp: int
