@@ -90,7 +90,8 @@ class Collective:
     ``state``: ``called`` (a Python frame is in it), ``running`` or ``queued`` (the backend has it). ``sizes`` and
     ``dtype`` are of its first tensor, ``bytes`` of all. ``peer``: the other rank of the world, of a send or recv.
     ``thread``: the OS thread id of the Python frame. ``age``: so many seconds ago it began, by the Flight Recorder.
-    ``within``: what the program has called, where the backend does it by this one.
+    ``within``: what the program has called, where the backend does it by this one. ``caller``: the line of the user
+    that has called it, by the Flight Recorder: where the backend works by itself, the program may be elsewhere by now.
     """
 
     operation: str
@@ -104,6 +105,7 @@ class Collective:
     thread: int | None = None
     age: float | None = field(default=None, compare=False)
     within: str | None = field(default=None, compare=False)
+    caller: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

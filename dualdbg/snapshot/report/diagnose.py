@@ -9,8 +9,16 @@ from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .collectives import Member, Verdict, after_second_look, verdicts
+from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
-from .library_threads import is_idle_worker, is_resource_tracker, is_service, is_worker, notification_of
+from .library_threads import (
+    is_idle_worker,
+    is_of_nccl,
+    is_resource_tracker,
+    is_service,
+    is_worker,
+    notification_of,
+)
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -45,6 +53,7 @@ KINDS = (
     "io",
     "child",
     "notification",
+    "gpu",
     "busy",
 )
 
@@ -52,7 +61,7 @@ _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
-_WAITING = {"workers": 1, "collective": 0, "busy": 0}
+_WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _ACCEPTS = ("accept", "accept4")
 _READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
@@ -97,11 +106,12 @@ def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
     """Whether only a second look tells: in a healthy program threads wait for each other too, but not in the same wait
-    all the time; a thread that runs may do so all the time.
+    all the time; a thread that runs may do so all the time, and one that waits for a GPU may do so for ever.
     """
     if findings:
         return any(finding.kind not in _SEEN_AT_ONCE for finding in findings)
-    return any(thread.state == "R" for process in processes for thread in process.threads)
+    threads = [thread for process in processes for thread in process.threads]
+    return any(thread.state == _ON_A_PROCESSOR or gpu_call(thread) for thread in threads)
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -289,7 +299,9 @@ def _held(
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
     by_holder: dict[tuple[Node, str], list[Wait]] = {}
     for wait in waits.values():
-        if applies(wait) and wait.thread not in told and wait.thread not in scene.moved and not wait.forked:
+        if not applies(wait) or wait.thread in told or wait.thread in scene.moved or wait.forked:
+            continue
+        if not is_of_nccl(scene.threads[wait.thread]):
             by_holder.setdefault((wait.holder, wait.what), []).append(wait)
     findings = []
     for (holder, what), group in by_holder.items():
@@ -366,6 +378,28 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     ]
 
 
+def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Threads that were in the same call of the GPU's driver at both looks. Ranks of a job are left out."""
+    if scene.earlier is None:
+        return []
+    before, ranks = _before(scene.earlier), _ranks(scene)
+    findings = []
+    for node, thread in _untold(scene, told):
+        was, call = before.get(node), gpu_call(thread)
+        if call is None or was is None or node[0] in ranks:
+            continue
+        if (gpu_call(was), where(was)) != (call, where(thread)):
+            continue
+        text = f"{_name(scene, node)} {in_words(call)}, in {where(thread)}\n"
+        seconds = f"{scene.earlier.seconds:g} s"
+        if node in scene.moved or thread.state == _ON_A_PROCESSOR:
+            text += f"it was there {seconds} ago too: in the same call, or in the next one of a loop"
+        else:
+            text += f"it has not moved in {seconds}"
+        findings.append(Finding("gpu", text, (node,)))
+    return findings
+
+
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out.
 
@@ -374,12 +408,7 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
-    before = {
-        (process.pid, thread.thread.tid): thread
-        for process in scene.earlier.processes
-        for thread in process.threads
-    }
-    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    before, ranks = _before(scene.earlier), _ranks(scene)
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
@@ -396,6 +425,18 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
             text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
+
+
+def _before(earlier: Earlier) -> dict[Node, ThreadReport]:
+    return {
+        (process.pid, thread.thread.tid): thread
+        for process in earlier.processes
+        for thread in process.threads
+    }
+
+
+def _ranks(scene: Scene) -> set[int]:
+    return {process.pid for job in jobs(scene.shown) for process in job}
 
 
 def _ready(thread: ThreadReport) -> float:
@@ -428,5 +469,6 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _children,
     _notifications,
     _alone,
+    _gpu,
     _busy,
 )
