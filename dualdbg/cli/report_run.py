@@ -19,7 +19,8 @@ from pathlib import Path
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..patience import patient
 from ..private_files import new_file
-from ..watch.incident import Incident, of_crash, of_hang
+from ..watch.hang import BETWEEN_LOOKS, Look, look_at
+from ..watch.incident import Incident, of_crash
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
@@ -53,6 +54,7 @@ class _Run:
         self._tee = Tee()
         self._pid = 0
         self._deadline = time.monotonic() + options.timeout if options.timeout is not None else None
+        self._look: Look | None = None
         self._asked_to_end = False
 
     def run(self) -> int:
@@ -144,9 +146,14 @@ class _Run:
             self._send(signal.SIGKILL)
             return
         assert self._options.timeout is not None
-        self._asked_to_end = True
         with contextlib.suppress(TargetGone):  # it has ended in this very moment
-            self._write(of_hang(self._tracer, self._pid, self._options.timeout))
+            look = look_at(self._tracer, self._pid)
+            if self._look is None and look.needs_another:
+                self._look = look
+                self._deadline = time.monotonic() + BETWEEN_LOOKS
+                return
+            self._write(look.incident(self._options.timeout, self._look))
+        self._asked_to_end = True
         self._deadline = time.monotonic() + _TO_END
         self._send(signal.SIGTERM)
 

@@ -6,6 +6,7 @@ thread or process; those that we do not ask about go on at once. When we are kil
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..errors import TargetGone
-from ..known.crash_signals import CRASHES, FAULTS
+from ..known.crash_signals import CRASHES, OF_MEMORY
 from ..known.python_files import is_interpreter
 from ..patience import patient
-from ..shared.proc_files import read_status
+from ..shared.proc_files import read_stat, read_status
 from ..snapshot.linux.ptrace import (
     CONT,
     DETACH,
@@ -48,7 +49,8 @@ _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, without an addre
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """What the kernel says of a signal: its number, the address of a fault, and who has sent it, where that is so."""
+    """What the kernel says of a signal: its number, the address of memory that could not be used, and who has sent it,
+    where that is so."""
 
     number: int
     address: int | None = None
@@ -59,7 +61,7 @@ class SignalInfo:
         """From a ``siginfo_t``; sigaction(2)."""
         number, _, code = struct.unpack_from("<iii", raw)
         if code > 0:
-            has_address = number in FAULTS and code != _SI_KERNEL
+            has_address = number in OF_MEMORY and code != _SI_KERNEL
             return cls(number, struct.unpack_from("<Q", raw, 16)[0] if has_address else None)
         return cls(number, sender=struct.unpack_from("<i", raw, 16)[0])
 
@@ -144,6 +146,14 @@ class Tracer:
             event = self._take(tid, status)
             if event is not None:
                 yield event
+
+    def states(self, pid: int) -> dict[int, str]:
+        """The state of each thread of a process, as proc(5) has it, before it is held."""
+        found = {}
+        for tid in self.threads(pid):
+            with contextlib.suppress(OSError):  # it has ended
+                found[tid] = read_stat(f"/proc/{pid}/task/{tid}/stat").state
+        return found
 
     def hold(self, pid: int) -> dict[int, Registers]:
         """Have every thread of a process stand still until :meth:`release`; their registers.

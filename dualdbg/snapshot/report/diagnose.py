@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
+from ..linux.system_calls import POLLS
 from .collectives import Member, Verdict, after_second_look, verdicts
+from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
 from .jobs import jobs, member_of
+from .services import is_resource_tracker, is_service, waits_for_semaphore
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -61,19 +63,9 @@ _NOTIFICATIONS = {
     ("queue.py", "Queue.put"): "room in a Queue",
     ("_base.py", "Future.result"): "the result of a Future",
 }
-# Threads of libraries that wait for work, also in programs that are installed as libraries are.
-_SERVICES = {
-    ("multiprocessing/queues.py", "_feed"),
-    ("multiprocessing/resource_sharer.py", "_serve"),
-    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
-}
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
 _WAITING = {"workers": 1, "collective": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
-_ACCEPTS = ("accept", "accept4")
-_READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
-_WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
-_IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
@@ -168,6 +160,10 @@ def _task_deadlocks(scene: Scene, process: ProcessReport) -> list[Finding]:
     return findings
 
 
+def _doing(thread: ThreadReport) -> str:
+    return ", ".join(filter(None, (where(thread), activity(thread))))
+
+
 # -- rules: each gives findings about threads without a graver finding ------------------------------
 
 
@@ -187,14 +183,18 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
 
 
 def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """A mutex that nobody is there to release, by what it says of its owner."""
+    """A lock that nobody is there to release, by what it says of its owner."""
     findings = []
     for node, thread in _waiting_threads(scene, told):
         lock = thread.waits_for
-        if lock is None or lock.kind != "mutex" or has_time_limit(thread.system_call):
+        if lock is None or lock.kind == "lock" or has_time_limit(thread.system_call):
             continue
-        text = f"{_name(scene, node)} waits for the mutex at {lock.address:#x}, in {where(thread)}, which "
-        if lock.owner == node[1]:
+        text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which "
+        if lock.kind == "rlock":
+            if lock.owner_is_gone:
+                text += "a thread has locked that is no more\nit has ended without releasing it, or had it when the "
+                findings.append(Finding("lock", f"{text}process was forked", (node,)))
+        elif lock.owner == node[1]:
             findings.append(Finding("deadlock", f"deadlock: {text}it holds itself", (node,)))
         elif lock.owner_is_gone:
             text += f"thread {lock.owner} has locked\nthe process has no such thread: it has ended without releasing it"
@@ -238,8 +238,7 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
-                    f"its worker {_process(scene, child.pid)} is in {where(child.threads[0])}, "
-                    f"{activity(child.threads[0])}"
+                    f"its worker {_process(scene, child.pid)} is in {_doing(child.threads[0])}"
                     for child in children
                     if not _is_idle_worker(child.threads[0])
                 ),
@@ -333,7 +332,7 @@ def _held(
         limit = ", with a time limit," if all(wait.limited for wait in group) else ""
         text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
         text += f"which {_name(scene, holder)} holds in "
-        text += f"{where(thread)}, {activity(thread)}"
+        text += _doing(thread)
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
 
@@ -346,59 +345,27 @@ def _list(names: Sequence[str]) -> str:
 
 def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
+    ranks = _ranks(scene)
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _IO or call.descriptor is None or _is_resource_tracker(thread):
+        if call is None or call.name not in IO or call.descriptor is None or is_resource_tracker(thread):
             continue
-        if call.name in _ACCEPTS and _is_service(scene, node, thread):
+        if call.name in OF_SERVICES and _serves(scene, node, thread):
+            continue
+        if call.name in POLLS and (
+            node[0] in ranks or _is_idle_worker(thread)
+        ):  # they wait so in healthy jobs
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
-        what = call.descriptor.target or "not known"
-        direction = (
-            "to read from" if call.name in _READS else "to write to" if call.name in _WRITES else "in I/O on"
-        )
-        descriptor = f"descriptor {call.descriptor.number} ({what})"
-        text = f"{_name(scene, node)} waits {direction} {descriptor}, in {where(thread)}"
-        if call.descriptor.others:
-            text += f"\nthe other end is open in {', '.join(map(str, call.descriptor.others))}"
-        elif call.descriptor.others is not None:
-            text += "\nno process that may be looked at has the other end open"
+        text = f"{_name(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
         findings.append(Finding("io", text, (node,)))
     return findings
 
 
-def _is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
-    """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
-    server of multiprocessing. That such a thread waits for something to do is what it is there for.
-
-    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
-    """
+def _serves(scene: Scene, node: Node, thread: ThreadReport) -> bool:
     pid, tid = node
-    python = _python_frames(thread)
-    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
-        return False
-    known = {
-        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
-    }
-    if known & _SERVICES:
-        return True
-    main = scene.threads.get((pid, pid))
-    return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
-
-
-def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
-    return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
-
-
-def _is_resource_tracker(thread: ThreadReport) -> bool:
-    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
-    return any(
-        isinstance(frame, PythonFrame)
-        and frame.function == "main"
-        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
-        for frame in thread.stack.frames
-    )
+    return tid != pid and is_service(thread, scene.threads.get((pid, pid)))
 
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -420,8 +387,9 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
-        what = _notification_of(thread)
-        if what is not None and not _is_service(scene, node, thread):
+        joined = node[0], thread.joins or 0
+        what = f"{_name(scene, joined)} to end" if joined in scene.threads else _notification_of(thread)
+        if what is not None and not _serves(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -436,6 +404,8 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
 
 def _notification_of(thread: ThreadReport) -> str | None:
     """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    if waits_for_semaphore(thread.stack.frames):
+        return "a lock, a semaphore or a queue of multiprocessing"
     result = None
     innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
     for frame in innermost:
@@ -459,7 +429,7 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
         for process in scene.earlier.processes
         for thread in process.threads
     }
-    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    ranks = _ranks(scene)
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
@@ -476,6 +446,10 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
             text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
+
+
+def _ranks(scene: Scene) -> set[int]:
+    return {process.pid for job in jobs(scene.shown) for process in job}
 
 
 def _ready(thread: ThreadReport) -> float:
