@@ -14,7 +14,6 @@ REFUSED = {
     "prog.py:3 hits x": "hits",
     "raise:": "raise:",
     "preset:nothing": "nothing",
-    "nothing.py:3@kernel": "",
     "watch:py:n +": "n +",
     "py:": "py:",
     "": "",
