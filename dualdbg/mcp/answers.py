@@ -36,6 +36,9 @@ class FrameRow(BaseModel):
         default=None, description="so many frames of binding layers, folded into this row"
     )
     locals: dict[str, str] | None = None
+    computes: str | None = Field(
+        default=None, description="lines of the program that generated code computes"
+    )
 
 
 class ValueRow(BaseModel):
