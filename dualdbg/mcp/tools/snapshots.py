@@ -26,6 +26,7 @@ from ...snapshot.report.fold import Group, Member, fold
 from ...snapshot.report.waits import Earlier
 from ...snapshot.report.wording import activity
 from ...snapshot.take import parents_of_forks, take
+from ...snapshot.thread_states import Doing, thread_states
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
@@ -239,9 +240,15 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
         python = inspector.reader.python_side.version()
     except TargetError:  # there is none yet, or it cannot be read
         python = None
-    reports = [
-        ThreadReport(thread, await inspector.stack(thread.tid), "") for thread in await inspector.threads()
-    ]
+    is_core = isinstance(debuggee.session, CoreSession)  # whose number may be that of another process now
+    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid)
+    if debuggee.session.state is State.PYTHON_STOPPED:
+        doing.pop(debuggee.thread(None), None)  # it waits for the debugger
+    reports = []
+    for thread in await inspector.threads():
+        does = doing.get(thread.tid, Doing())
+        stack = await inspector.stack(thread.tid)
+        reports.append(ThreadReport(thread, stack, does.state, does.call))
     return ProcessReport(debuggee.session.pid, 0, debuggee.title, python, tuple(reports), None)
 
 
@@ -319,7 +326,7 @@ def _thread(member: Member) -> ThreadRow:
         pid=member.process.pid,
         tid=thread.tid,
         name=line(thread.python_name or thread.name),
-        activity=line(activity(member.thread)) if member.thread.state else thread.state,
+        activity=line(activity(member.thread)) or thread.state,
         holds_gil=thread.holds_gil or None,
         waits_for_gil=thread.waits_for_gil or None,
     )
