@@ -24,7 +24,7 @@ from ..watch.incident import Incident, of_crash
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
-from .crash_details import with_details
+from .crash_details import of_hang, with_details
 from .incident_html import incident_html
 from .incident_text import incident_text, incident_to_json
 from .main import tell
@@ -152,7 +152,7 @@ class _Run:
                 self._look = look
                 self._deadline = time.monotonic() + BETWEEN_LOOKS
                 return
-            self._write(look.incident(self._options.timeout, self._look))
+            self._write(of_hang(self._tracer, look, self._look, self._options.timeout))
         self._asked_to_end = True
         self._deadline = time.monotonic() + _TO_END
         self._send(signal.SIGTERM)

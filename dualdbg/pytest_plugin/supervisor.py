@@ -243,6 +243,7 @@ class Supervisor:
                 del self._looks[pid]  # it came to its end between the looks
             if before is None or self._age(pid) is None or self._until_the_look_at(pid, limit) > 0:
                 continue
+            from ..cli.crash_details import of_hang
             from ..errors import TargetGone
             from ..watch.hang import look_at  # what this imports would be felt in every run
 
@@ -257,7 +258,7 @@ class Supervisor:
             if earlier is None and look.needs_another:
                 self._looks[pid] = before, look
                 continue
-            self._note(look.incident(limit, earlier), pid, limit)
+            self._note(of_hang(self._tracer, look, earlier, limit), pid, limit)
             self._hung.add(pid)
             _end_all(descendants)
             os.kill(pid, signal.SIGKILL)

@@ -7,7 +7,7 @@ whoever watches goes on with that.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -71,15 +71,18 @@ class Look:
         )
 
 
-def look_at(tracer: Tracer, pid: int) -> Look:
-    """Read a process, which runs on, and what descends from it. Raises TargetGone where it has ended."""
+def look_at(tracer: Tracer, pid: int, while_held: Callable[[], None] = lambda: None) -> Look:
+    """Read a process, which runs on, and what descends from it. ``while_held`` is called when it stands still.
+
+    Raises TargetGone where it has ended, and what ``while_held`` raises.
+    """
     began = time.monotonic()
     taken: list[_Taken] = []
     failures: list[Failure] = []
     wanted = Wanted.to_diagnose(locals=True)
     for one in find_targets([], [pid]):
         try:
-            taken.append(_take(tracer, one, wanted))
+            taken.append(_take(tracer, one, wanted, while_held if one == pid else lambda: None))
         except DualdbgError as error:
             failures.append(Failure(one, error.message, error.hint))
     ended = time.monotonic()
@@ -115,7 +118,7 @@ class _Taken:
     stopped: float | None = None
 
 
-def _take(tracer: Tracer, pid: int, wanted: Wanted) -> _Taken:
+def _take(tracer: Tracer, pid: int, wanted: Wanted, while_held: Callable[[], None]) -> _Taken:
     if not tracer.traces(pid):
         captured = capture(pid, wanted=wanted)
         assembler = Assembler(captured)
@@ -127,6 +130,7 @@ def _take(tracer: Tracer, pid: int, wanted: Wanted) -> _Taken:
         captured = capture(pid, wanted=wanted, held=tracer.hold(pid))
         assembler = Assembler(captured)
         assembler.unwind()
+        while_held()
     finally:
         tracer.release(pid)
     return _Taken(captured, assembler, states, time.monotonic() - began)

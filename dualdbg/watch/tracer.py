@@ -42,7 +42,7 @@ _EVENT_EXEC = 4
 _OPTIONS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 20
 _JOB_CONTROL = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _TO_STOP = patient(5.0)  # seconds
-_SIGINFO_SIZE = 128
+SIGINFO_SIZE = 128
 _HAS_ENDED = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, without an address
 
@@ -254,7 +254,7 @@ class Tracer:
             return None
         number = _signal_of(status)
         if number and signal_name(number) in CRASHES and self._is_deadly(tid, number):
-            raw = (ctypes.c_char * _SIGINFO_SIZE)()
+            raw = (ctypes.c_char * SIGINFO_SIZE)()
             if request(GETSIGINFO, tid, ctypes.addressof(raw)) == 0:
                 self._stopped[tid] = status
                 return Dying(self._process_of[tid], tid, SignalInfo.of(raw.raw), raw.raw)

@@ -87,3 +87,28 @@ def test_trap(): library.trap()
         done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", "-k", "divide")
         assert "was ended by SIGFPE (Floating point exception)\n" in done.out
         assert "by = 0" in done.out
+
+
+def test_a_hang_has_values_of_native_frames(tmp_path: Path) -> None:
+    """Of a thread that waits, and of one that computes: its frames and its values are of one moment."""
+    source = """
+#include <unistd.h>
+static volatile long turns;
+int waits(int number) { char byte; int ends[2]; return pipe(ends) + (int)read(ends[0], &byte, 1) + number; }
+int computes(int number) { long own = 0; while (number) { own += number; turns = own; } return (int)own; }
+"""
+    (tmp_path / "slow.c").write_text(source)
+    compiler = support.require(shutil.which("cc"), "a C compiler")
+    options = ["-g", "-O0", "-shared", "-fPIC", "slow.c", "-o", "libslow.so"]
+    subprocess.run([compiler, *options], cwd=tmp_path, check=True)
+    suite = """
+import ctypes
+library = ctypes.CDLL("./libslow.so")
+def test_waits(): library.waits(71)
+def test_computes(): library.computes(72)
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "2")
+    assert done.totals == {"failed": 2}
+    assert re.search(r"waits  slow\.c:4\n( +\S+ = .*\n)* +number = 71\n", done.out), done.out
+    assert re.search(r"computes  slow\.c:5\n( +\S+ = .*\n)* +number = 72\n", done.out), done.out
+    assert "not read" not in done.out
