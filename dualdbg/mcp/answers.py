@@ -172,6 +172,9 @@ class DiagnosisAnswer(Answer):
     """What looks wrong in processes."""
 
     findings: list[FindingRow]
+    tasks: Names = Field(
+        default=[], description="of asyncio, where nothing else is found: what each waits for"
+    )
     failures: Names = []
     next: str | None = None
 
