@@ -38,9 +38,10 @@ test-all: test ## as test, with all rows of the large tables: hours
 check: tools-dev $(VENV)/.installed-dev ## in a minute: the linters, the tests without processes and some with them
 	@$(MAKE) --no-print-directory -j2 --output-sync=target lint fast-tests
 
+# One worker for each core: most of these tests compute, and each worker collects all tests first.
 fast-tests: tools-dev $(VENV)/.installed-dev ## the tests of `make check` without its linters
 	@echo "running the fast tests"
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses=8 --dist worksteal \
+	@$(BIN)/python -m pytest -q -n $$(nproc) --maxprocesses=8 --dist worksteal \
 		-m "(pure or smoke) and not slow and not torch" --hypothesis-profile=quick $(PYTEST_ARGS)
 
 lint: tools-dev $(VENV)/.installed-dev ## style, types and import layers

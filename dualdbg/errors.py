@@ -85,7 +85,7 @@ class EngineError(DualdbgError):
 
 
 class EngineUnusable(EngineError):
-    """What was named as an engine is none, or one that cannot be used."""
+    """The program that was named as gdb is no gdb, or one that cannot be used."""
 
 
 class EngineLost(EngineError):

@@ -42,9 +42,9 @@ def abandon(future: asyncio.Future[Any]) -> None:
 
 
 async def to_its_end(work: Awaitable[T]) -> T:
-    """The result of ``work``, which is done whole; a cancellation that comes meanwhile is raised afterwards.
+    """The result of ``work``, which is not cut short. A cancellation that comes meanwhile is raised afterwards.
 
-    It is the same exception: anyio knows by it whose cancellation it is, and another one ends all that it runs.
+    The very same exception is raised: anyio recognises its own by it, and ends all its tasks at any other one.
     """
     future = asyncio.ensure_future(work)
     cancellation: asyncio.CancelledError | None = None

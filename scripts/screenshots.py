@@ -84,7 +84,7 @@ async def after_a_step(screen: Screen) -> None:
 
 
 async def a_loop(screen: Screen) -> None:
-    """Changed values, in the C++ function that Python called."""
+    """Changed values, in the C++ function that Python called: at its entry no variable has a value yet."""
     await screen.stopped()
     for _ in range(3):
         await screen.go_on("n")
@@ -106,7 +106,7 @@ async def the_machine(screen: Screen) -> None:
 
 async def some_breakpoints(screen: Screen) -> None:
     """The list of breakpoints, one of them opened, one off."""
-    await screen.stopped()
+    await a_loop(screen)
     for line in ("break sample::helper", "break native_demo.py:31 if value > 5", "break raise:LookupError"):
         count = len(screen.session.breakpoints.all())
         await screen.command(line)
@@ -115,10 +115,6 @@ async def some_breakpoints(screen: Screen) -> None:
     await screen.press("escape", "5", "end", "space")
     await screen.until(lambda: not screen.session.breakpoints.all()[-1].enabled, "off")
     await screen.press("home", "enter")
-
-
-async def a_small_terminal(screen: Screen) -> None:
-    await screen.stopped()
 
 
 async def attached(screen: Screen) -> None:
@@ -182,8 +178,8 @@ PICTURES = {
     "dashboard-tensor": Picture("weights.py", ("weights.py:6",), after_a_step, torch=True),
     "dashboard-changes": Picture("native_demo.py", ("sample::inner_loop",), a_loop),
     "dashboard-machine": Picture("native_demo.py", ("sample::inner_loop",), the_machine, (140, 40)),
-    "dashboard-breakpoints": Picture("native_demo.py", ("sample::inner_loop",), some_breakpoints),
-    "dashboard-small": Picture("native_demo.py", ("sample::inner_loop",), a_small_terminal, (80, 24)),
+    "dashboard-breakpoints": Picture("native_demo.py", ("sample::inner_loop",), some_breakpoints, (120, 40)),
+    "dashboard-small": Picture("native_demo.py", ("sample::inner_loop",), a_loop, (80, 24)),
 }
 
 

@@ -77,6 +77,8 @@ def drawn(terminal: Terminal, text: str, command: str) -> str:
     plain = [Text.from_ansi(line).plain for line in lines]
     first = next(at for at, line in enumerate(plain) if terminal.begin in line)
     shown = [line.replace(f"{ROOT}/", "") for line in lines[first : first + terminal.lines]]
+    if first:
+        shown.insert(0, _MORE)
     if first + terminal.lines < len(lines):
         shown.append(_MORE)
     console = Console(

@@ -30,8 +30,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pexpect
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
@@ -136,6 +134,8 @@ def _plain(text: str) -> str:
 
 def on_terminal(one: Transcript, runner: Runner = Runner()) -> list[str]:
     """What stands on a terminal where the lines that the block says are typed, up to the prompt after the last."""
+    import pexpect  # which the environment of an installed wheel has not
+
     words = runner.command(one.command)
     screen = Screen(_COLUMNS, _ROWS)
     parser = Parser(screen)

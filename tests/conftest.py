@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib.util
 import os
 import signal
@@ -101,6 +102,17 @@ def torch_extension() -> Path:
 # -- what is pure, and what starts processes ----------------------------------------------------
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keeps the garbage collector away from what is collected: all of it stays, and each worker has thousands of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks each test as `processes` or `pure`, by what its code and its fixtures lead to, where no hand has."""
@@ -193,13 +205,15 @@ def _nothing_left_behind() -> Iterator[None]:
 
 
 def _processes_of_this_run(pids: set[int]) -> set[psutil.Process]:
-    """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more."""
+    """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more.
+
+    Most are those of other workers, and this is asked after each test: what costs little is asked first.
+    """
     found = set()
     for pid in pids:
-        with contextlib.suppress(psutil.Error, OSError):
-            process = psutil.Process(pid)
-            if support.is_running(pid) and (_has_mark(pid) or os.getpid() in map(_pid_of, process.parents())):
-                found.add(process)
+        if (_has_mark(pid) or _descends_from_us(pid)) and support.is_running(pid):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                found.add(psutil.Process(pid))
     return found
 
 
@@ -210,8 +224,16 @@ def _has_mark(pid: int) -> bool:
         return False
 
 
-def _pid_of(process: psutil.Process) -> int:
-    return int(process.pid)
+def _descends_from_us(pid: int) -> bool:
+    us = os.getpid()
+    while pid > 1 and pid != us:
+        try:
+            pid = int(
+                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+            )  # proc(5): the parent
+        except OSError:  # it has ended
+            return False
+    return pid == us
 
 
 def _command_line(process: psutil.Process) -> str:

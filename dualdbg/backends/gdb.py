@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -17,8 +16,6 @@ from ..model import GdbCommand
 from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
-from ..shared import quiet_signal
-from ..shared.proc_files import read_status
 from ..waiting import settled
 from .events import (
     EngineEnded,
@@ -30,7 +27,6 @@ from .events import (
     StopCause,
 )
 from .gdb_events import stop_event, text_event
-from .gdb_probes import GdbProbes
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
 from .gdb_settings import (
     check_command,
@@ -40,6 +36,7 @@ from .gdb_settings import (
     refused_by_mi,
     source_map_commands,
 )
+from .gdb_signals import GdbSignals
 from .native import Access, Move, NativeVariable
 
 __all__ = ["GdbEngine", "GdbOptions"]
@@ -48,11 +45,10 @@ _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
 _GRACE = patient(2.0)  # seconds for gdb to end by itself
 _FILE_DEADLINE = patient(600.0)  # seconds; a core or a program may be as large as the machine's memory
-_MOST_RUNS = 10  # of a target whose threads take what is pending; another event may come in between
+_MOST_RUNS = (
+    10  # so often a target may run for its threads to take pending stops; another event may end each run
+)
 _END_LOOK = 0.05  # seconds between two looks whether the process that gdb attaches to has ended
-_SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
-_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
-
 # Signals that programs use for themselves pass without a stop. Other signals stop where gdb would stop.
 _PASSED_SIGNALS = (
     "SIGUSR1 SIGUSR2 SIGALRM SIGVTALRM SIGPROF SIGCHLD SIGWINCH SIGURG SIGIO SIGPIPE SIGTERM SIGHUP SIGCONT "
@@ -74,7 +70,7 @@ _MOVES = {
 _AS_OURS = "with language c++ -- "
 
 
-class GdbEngine(GdbProbes):
+class GdbEngine(GdbSignals):
     """Owns gdb. Answers come as return values, everything else through ``on_event``.
 
     Threads and breakpoints are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb
@@ -94,12 +90,6 @@ class GdbEngine(GdbProbes):
         self._on_event = on_event
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
-        self._target = 0  # the process that was attached to
-        self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
-        self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
-        self._stopping_signals: set[str] = set()  # which the user wants to see
-        # What gdb did at a signal before the user's first breakpoint on it.
-        self._handling: dict[str, list[bool]] = {}
         self._troubles = 0  # lines from gdb that could not be read
         self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
@@ -139,7 +129,7 @@ class GdbEngine(GdbProbes):
         return await self._process.close(grace)
 
     async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[GdbCommand]) -> None:
-        """What the user has set for gdb: pairs of a path in debug info and where the sources are, then commands.
+        """Tell gdb what the user has set: where the sources of a path in debug info are, then commands.
 
         Raises CommandError for the first command that gdb refuses and that may not fail.
         """
@@ -156,7 +146,7 @@ class GdbEngine(GdbProbes):
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb itself, of MI too, and return what gdb printed.
 
-        Raises CommandError too for one of MI that would move the target unseen.
+        Raises CommandError also for a command of MI that would let the target run without our notice.
         """
         check_command(text)
         return await self._run(text)
@@ -172,7 +162,7 @@ class GdbEngine(GdbProbes):
         """Select the thread, and the frame if given, for the user's commands."""
         if level is None:
             await self._process.console(f"thread {gdb_thread}")
-        else:  # not by gdb's own numbers: it may count functions in that were inlined at the place of the stop
+        else:  # not by gdb's own level: gdb may count functions that were inlined at the place of the stop
             await self.select_frame(gdb_thread, level)
 
     # -- taking hold and letting go -----------------------------------------------------------
@@ -187,13 +177,13 @@ class GdbEngine(GdbProbes):
         meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
-        # gdb's end fails the command as well, which is heard first.
+        # When gdb ends, the command fails too, and its failure is raised: nobody may ask for this one.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
         if root:
             await self._process.console(f"set sysroot {root}")
-            # After chroot(2) gdb misses it.
+            # After chroot(2) gdb does not find the program's file by itself.
             await self._process.console(f'file "/proc/{pid}/exe"', _FILE_DEADLINE)
         try:
             await self._process.command(f"-target-attach {pid}")
@@ -259,70 +249,10 @@ class GdbEngine(GdbProbes):
             words.append(f"*{address:#x}")
         await self._process.command(" ".join(words))
 
-    async def resume_with_signal(self, name: str) -> None:
-        """Let every thread run, with the signal that the target was stopped for.
-
-        One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
-        signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
-        """
-        await self.arm_probes()
-        taker = self._taker
-        if taker is not None:
-            await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
-        await self._process.console(f"signal {name}")
-
-    async def _receiver(self, taker: int, number: int) -> int:
-        """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""
-        threads = await self.threads()
-        main = next((one for one, tid in threads.items() if tid == self._target), taker)
-        if main == taker or _blocks(self._target, number):
-            return taker
-        await self._process.console(f"thread {taker}")
-        with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
-            return taker if await self.signal_code() == _SI_TKILL else main
-        return taker
-
-    async def interrupt(self) -> None:
-        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
-        try:
-            taken = {*self._stopping_signals, self._probe_signal or ""}
-            name = quiet_signal.choose(self._target, taken)
-        except OSError as error:
-            raise CommandError(f"process {self._target} has ended") from error
-        self._interrupted_by = name
-        await self.interrupt_by(name)
-
-    def signal_of_probes(self) -> str:
-        """The name of a signal that does nothing in the target, and at which nobody wants to stop."""
-        return self._probe_signal or quiet_signal.choose(self._target, self._stopping_signals)
-
     async def forget_program(self) -> None:
         """As :meth:`GdbHelpers.forget_program`."""
         self._forget_probes()
         await super().forget_program()
-
-    async def handle_signal(self, name: str, stops: bool) -> None:
-        """Have the target stop when this signal arrives, and get it; or do again what was done before."""
-        before = self._handling.get(name)
-        if before is None:
-            before = self._handling[name] = await self.signal_handling(name)
-        (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
-        pairs = zip([True, True, True] if stops else before, ("stop", "print", "pass"), strict=True)
-        words = " ".join(word if wanted else f"no{word}" for wanted, word in pairs)
-        await self._process.console(f"handle {name} {words}")
-
-    async def sent_by_terminal(self) -> bool:
-        """Whether the kernel itself sent the signal of this stop."""
-        return await self.signal_code() == _SI_KERNEL
-
-    async def fault_address(self) -> int | None:
-        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use.
-
-        None where the kernel names none: a signal that a process has sent, an address outside of what x86-64 can map.
-        """
-        if not 0 < await self.signal_code() < _SI_KERNEL:
-            return None
-        return await self.signal_address()
 
     # -- breakpoints --------------------------------------------------------------------------
 
@@ -361,7 +291,9 @@ class GdbEngine(GdbProbes):
             if number in self._at_functions:
                 await self.set_internal(number, "of_frame", condition)
                 return
-            await self._process.console(f"condition {number} {condition}")  # MI would take quotes for its own
+            await self._process.console(
+                f"condition {number} {condition}"
+            )  # MI would remove quotes from the condition
         elif gdb_thread is None:
             await self._process.command(f"-break-condition {number}")
 
@@ -518,23 +450,14 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
 
 
 async def _unless_ended(attached: asyncio.Future[None], pid: int) -> None:
-    """Wait for the stop. Of a process that is killed while gdb attaches gdb may tell no stop and no end.
+    """Wait for the stop of a process to which gdb attaches.
 
-    Raises TargetGone then.
+    Raises TargetGone when the process is killed meanwhile: gdb may report neither a stop nor an end then.
     """
     while not (await asyncio.wait([attached], timeout=_END_LOOK))[0]:
         if has_ended(pid):
             raise TargetGone(f"process {pid} ended while gdb attached to it")
     attached.result()
-
-
-def _blocks(tid: int, number: int) -> bool:
-    """Whether the thread has this signal wait, for example for a thread that takes all signals (proc(5), SigBlk)."""
-    try:
-        blocked = read_status(f"/proc/{tid}/status").get("SigBlk", "0")
-    except OSError:
-        return False  # it has ended, and gdb will say so
-    return bool(int(blocked, 16) >> (number - 1) & 1)
 
 
 def _checked_version(executable: str, text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..model import NativeFrame
 from .native import (
+    CallEvidence,
     EntryCode,
     HelperAnswer,
     KeptArguments,
@@ -66,6 +67,12 @@ def kept_arguments(answer: Any) -> KeptArguments:
 def entry_code(answer: Any) -> EntryCode:
     """What the code of a function tells of how it is called."""
     return EntryCode(answer["evidence"], bool(answer["not_hidden"]), tuple(numbers(answer["outside"])))
+
+
+def call_evidence(answer: Any) -> CallEvidence:
+    """What a call tells of what is passed."""
+    call, goes_to = answer["call"], answer["goes_to"]
+    return CallEvidence(None if call is None else dict(call), None if goes_to is None else int(goes_to))
 
 
 def step_result(answer: Any) -> StepResult | None:

@@ -1,36 +1,25 @@
 """Our own commands inside gdb, one method each: what gdb_scripts/dualdbg_engine answers, as typed facts.
 
-Threads are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb or the helper refuses.
+Those that show values are in gdb_values.py. Threads are given by gdb's numbers. Each method raises CommandError with
+gdb's words when gdb or the helper refuses.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any, TypeVar
 
-from ..errors import CommandError, EngineLost, ProtocolError
 from ..model import NativeFrame
-from ..patience import patient
-from ..protocol import mi
 from . import gdb_answers as shapes
-from .gdb_process import DEADLINE, GdbProcess
+from .gdb_client import LONG_DEADLINE
+from .gdb_process import GdbProcess
+from .gdb_values import GdbValues
 from .native import (
     CallSite,
     CodeAddress,
     DecodedInstruction,
-    EntryCode,
     FunctionAddress,
-    HelperAnswer,
-    KeptArguments,
-    MemoryRange,
-    NativeVariable,
-    ObjectPage,
-    ObjectPath,
-    ObjectRow,
+    LibraryOfProcess,
     Passing,
     RegisterText,
     ReturnAddress,
@@ -41,67 +30,14 @@ from .native import (
     WantedResult,
 )
 
-# Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.
-_ANSWER_MARK = "dualdbg-answer:"
-# The first use of a helper's command may compile PyTorch's types from its headers, which takes tens of seconds. The
-# debug info of a library may be gigabytes.
-_LONG_DEADLINE = patient(600.0)
-_CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
 
-
-T = TypeVar("T")
-
-
-def _without_answer(name: str, arguments: Sequence[object]) -> str:
-    words = json.dumps([name, *arguments], ensure_ascii=True)
-    return f"-interpreter-exec console {mi.quote(f'dualdbg-engine-tell {words}')}"
-
-
-class GdbHelpers:
+class GdbHelpers(GdbValues):
     """The client of the commands in gdb."""
 
     def __init__(self, process: GdbProcess) -> None:
-        self._process = process
+        super().__init__(process)
         self._architecture: str | None = None
-        self._has_handles = False  # gdb keeps values for us
         self._at_functions: set[int] = set()  # breakpoints whose conditions belong to the frame that is shown
-
-    async def _helper(
-        self,
-        shape: Callable[[Any], T],
-        name: str,
-        *arguments: object,
-        deadline: float = DEADLINE,
-    ) -> T:
-        """Run one of the commands; its answer is JSON, of which ``shape`` makes what the caller returns.
-
-        Raises CommandError when the command refuses, ProtocolError for an answer that is not what it has to be.
-        """
-        words = json.dumps([name, *arguments], ensure_ascii=True)
-        text = await self._process.console(f"dualdbg-engine {words}", deadline)
-        _, mark, line = text.partition(_ANSWER_MARK)  # other text from gdb may come in between
-        try:
-            answer = json.loads(line.partition("\n")[0] if mark else text)
-            if "memory" in answer:  # a long answer
-                answer = json.loads(Path(answer["memory"]).read_bytes())
-            elif "file" in answer:
-                path = Path(answer["file"])
-                answer = json.loads(path.read_bytes())
-                path.unlink()
-            refused = answer.get("error")
-            if refused is None:
-                return shape(answer["result"])
-        except shapes.OTHER_FORM as error:
-            raise ProtocolError(f"the gdb helper {name} answered {text[:200]!r}") from error
-        raise CommandError(f"gdb: {refused}")
-
-    def _tell(self, name: str, *arguments: object) -> None:
-        """Run a command without an answer. It runs after all earlier requests, and nobody waits for it."""
-        self._process.post(_without_answer(name, arguments))
-
-    async def _order(self, name: str, *arguments: object) -> None:
-        """Run a command without an answer, also while the answer of another is awaited."""
-        await self._process.command(_without_answer(name, arguments))
 
     # -- gdb and the target -------------------------------------------------------------------
 
@@ -137,11 +73,20 @@ class GdbHelpers:
 
         False where gdb did not find its file.
         """
-        return await self._helper(bool, "load-library", path, address, deadline=_LONG_DEADLINE)
+        return await self._helper(bool, "load-library", path, address, deadline=LONG_DEADLINE)
+
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
+        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code."""
+        rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
+        await self._helper(shapes.nothing, "read-whole", rows, deadline=LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
         await self._helper(shapes.nothing, "load-helpers")
+
+    def types_compiled(self, name: str, problem: str | None) -> None:
+        """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
+        self._tell("types-compiled", name, problem)
 
     # -- stacks, code, registers, memory ------------------------------------------------------
 
@@ -177,7 +122,7 @@ class GdbHelpers:
             without_scopes,
             places,
             begin,
-            deadline=_LONG_DEADLINE,
+            deadline=LONG_DEADLINE,
         )
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
@@ -385,130 +330,6 @@ class GdbHelpers:
     async def panic_text(self, gdb_thread: int) -> str | None:
         """At the entry of ``rust_panic``: the message, where it can be read from memory."""
         return await self._helper(shapes.text_or_none, "panic-text", gdb_thread)
-
-    # -- C++ values ---------------------------------------------------------------------------
-
-    async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
-        """Arguments and locals of a frame, from debug info; empty without debug info.
-
-        ``style``: gdb's letter of a format; empty for the usual one.
-        """
-        rows = shapes.rows(NativeVariable)
-        return self._noted(await self._helper(rows, "variables", gdb_thread, level, style))
-
-    async def passed_arguments(
-        self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
-    ) -> list[NativeVariable]:
-        """The arguments of a frame of a function without debug info, which begins at ``entry``.
-
-        ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
-        """
-        rows = shapes.rows(NativeVariable)
-        found = await self._helper(
-            rows, "passed-arguments", gdb_thread, level, entry, asdict(what), dict(kept)
-        )
-        return self._noted(found)
-
-    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
-        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
-
-    async def filled_registers(
-        self,
-        gdb_thread: int,
-        entry: int,
-        part: tuple[int, int],
-        stubs: Sequence[tuple[int, int]],
-        slots: Sequence[tuple[int, int]],
-    ) -> list[str]:
-        """Where a thread stands at the ``entry`` of a function: the registers for arguments that its caller has filled.
-
-        ``part``: where the code of the caller is. ``stubs`` and ``slots``: where its linker has put code that jumps on,
-        and addresses of functions. Empty where the call is not surely one of that function.
-        """
-        return await self._helper(
-            shapes.texts, "filled-registers", gdb_thread, entry, list(part), list(stubs), list(slots)
-        )
-
-    async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
-        """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.
-
-        ``pads``: where exceptions land in it.
-        """
-        return await self._helper(shapes.entry_code, "entry-code", list(parts), list(pads))
-
-    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
-        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
-        return await self._helper(shapes.kept_arguments, "kept-arguments", list(parts), pc)
-
-    async def evaluate(
-        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
-    ) -> NativeVariable:
-        """The value of a C++ expression in a frame; ``style`` as in :meth:`variables`.
-
-        ``may_stop``: breakpoints hold in what it calls; else it passes them, and is undone where a signal ends it, or
-        after a time.
-        """
-        shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
-        one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, seconds)
-        return self._noted([one])[0]
-
-    async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
-        """``count`` members of the value of a handle, from number ``start`` on; by default in the value's own style."""
-        rows = shapes.rows(NativeVariable)
-        return self._noted(await self._helper(rows, "children", handle, start, count, style))
-
-    async def assign(
-        self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
-    ) -> NativeVariable:
-        """Set a local, or the child ``name`` of the value with the handle ``parent``, to a C++ expression's value."""
-        shape = shapes.one(NativeVariable)
-        one = await self._helper(shape, "assign", gdb_thread, level, parent, name, text, _CALL_DEADLINE)
-        return self._noted([one])[0]
-
-    def forget_values(self) -> None:
-        """No handle is used any more: gdb lets go of the values. Nothing is waited for."""
-        if self._has_handles:
-            self._has_handles = False
-            with contextlib.suppress(EngineLost):  # gdb is gone, and its values with it
-                self._tell("forget-values")
-
-    def _noted(self, found: list[NativeVariable]) -> list[NativeVariable]:
-        """The same values; gdb keeps those that have handles."""
-        self._has_handles = self._has_handles or any(one.handle is not None for one in found)
-        return found
-
-    async def memory_place(
-        self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
-    ) -> MemoryRange:
-        """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
-        return await self._helper(
-            shapes.memory_place, "memory-place", gdb_thread, level, parent, name, expression
-        )
-
-    async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]:
-        """What gdb would complete an expression to, whole."""
-        return await self._helper(shapes.texts, "completions", gdb_thread, level, text)
-
-    # -- Python objects and the helpers' words, read from memory ------------------------------
-
-    async def python_values(self, named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
-        """Objects by name and address. ``whole``: as far as the user's limits allow, else short, as in a table."""
-        return await self._helper(shapes.object_rows, "python-values", list(named), whole)
-
-    async def python_children(self, address: int, start: int, count: int) -> ObjectPage:
-        """``count`` children of an object from number ``start`` on."""
-        return await self._helper(shapes.object_page, "python-children", address, start, count)
-
-    async def python_path(self, address: int, steps: Sequence[str]) -> ObjectPath:
-        """The object that attributes (``.name``) and elements (``[key]``) lead to, one step after the other."""
-        return await self._helper(shapes.one(ObjectPath), "python-path", address, list(steps))
-
-    async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
-        """The answer of a helper's command (``tensor``, ``ivalue``) in a frame. Some commands need no thread."""
-        return await self._helper(
-            shapes.helper_answer, "word", gdb_thread, level, name, argument, deadline=_LONG_DEADLINE
-        )
 
     # -- code that runs in the target ---------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from pathlib import Path
 from typing import Any
 
 PROBE_FUNCTIONS = (
@@ -163,7 +164,8 @@ class Passing:
     type is ``result``; ``member``: then comes ``this``, of the class ``this`` where that is to be shown; ``table``:
     then comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial.
     ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them.
-    ``filled``: registers that the caller has filled for this call. ``callers_fill``: callers pass every parameter.
+    ``call``: what this call of it tells, as ``gdb_scripts/dualdbg_helpers/placing.py`` has it. ``callers_fill``:
+    callers pass every parameter.
     """
 
     parameters: tuple[tuple[str, str], ...]
@@ -175,8 +177,28 @@ class Passing:
     by_address: tuple[str, ...] = ()
     evidence: Mapping[str, Any] | None = None
     as_written: bool = False
-    filled: tuple[str, ...] = ()
+    call: Mapping[str, Any] | None = None
     callers_fill: bool = True
+
+
+@dataclass(frozen=True)
+class CallerCode:
+    """What is known of a function that calls another: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+
+    parts: tuple[tuple[int, int], ...]
+    whole: bool
+    pads: tuple[int, ...]
+    given: Passing | None
+    stubs: tuple[tuple[int, int], ...]
+    slots: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class CallEvidence:
+    """What the code of a caller tells of a call: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+
+    call: Mapping[str, Any] | None
+    goes_to: int | None
 
 
 @dataclass(frozen=True)
@@ -286,6 +308,18 @@ class ObjectPath:
     address: int | None
     type: str = ""
     missing: str = ""
+
+
+@dataclass(frozen=True)
+class LibraryOfProcess:
+    """A library that the process has loaded: its path there, links resolved, and the address of some of its code; the
+    file as it can be opened here, and by how many bytes its code lies above its link-time addresses.
+    """
+
+    path: str
+    address: int
+    file: Path
+    bias: int
 
 
 @dataclass(frozen=True)

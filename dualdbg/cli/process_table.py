@@ -31,7 +31,10 @@ def table(processes: Sequence[PythonProcess], style: Style) -> str:
         if style.width is not None:
             line = line[: style.width]
         lines.append(style.paint("stop", line) if index == 0 else line)
-    lines += [f"{process.pid}: {process.refusal}" for process in processes if process.refusal]
+    refused = {process.refusal for process in processes if process.refusal}
+    for why in sorted(refused):
+        pids = ", ".join(str(process.pid) for process in processes if process.refusal == why)
+        lines.append(f"{pids}: {why}")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -16,11 +16,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from ..errors import DualdbgError, TargetError, TargetGone
+from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
+from ..known.crash_signals import CRASHES
 from ..patience import patient
 from ..private_files import new_file
 from ..watch.hang import BETWEEN_LOOKS, Look, look_at
-from ..watch.incident import Incident, of_crash
+from ..watch.incident import Incident, of_crash, of_end
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
@@ -32,6 +33,7 @@ from .main import tell
 _TO_END = patient(5.0)  # seconds between the request to end and the end
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SIGNAL_BASE = 128
+_CRASHES = {signal.Signals[name] for name in CRASHES}
 
 
 def run_with_report(options: RunOptions) -> int:
@@ -53,6 +55,7 @@ class _Run:
         self._tracer = Tracer(Programs.ALL if options.follow == "children" else Programs.NONE)
         self._tee = Tee()
         self._pid = 0
+        self._refused: PermissionRefused | None = None  # why the program is not traced
         self._deadline = time.monotonic() + options.timeout if options.timeout is not None else None
         self._look: Look | None = None
         self._asked_to_end = False
@@ -78,10 +81,16 @@ class _Run:
             self._tracer.let_go()
         self._tee.pump_all()
         code = os.waitstatus_to_exitcode(status)
+        if self._refused is not None and -code in _CRASHES and not self._asked_to_end:
+            why = f"there are no stacks: {self._refused.message}"
+            self._write(replace(of_end(self._pid, status, why), kind="crash"))
         return code if code >= 0 else _SIGNAL_BASE - code
 
     def _start(self) -> None:
-        """The program waits until it is traced. Raises TargetError where it cannot be started."""
+        """The program waits until it is traced. Raises TargetError where it cannot be started.
+
+        Where the kernel lets us trace nothing it runs all the same: how it ends, and what it has written, is known.
+        """
         command, environment = _command(self._options), {**os.environ, **dict(self._options.env)}
         told, go = os.pipe()
         failed, failure = os.pipe2(os.O_CLOEXEC)
@@ -96,6 +105,12 @@ class _Run:
         refused = None
         try:
             self._tracer.seize(self._pid)
+        except PermissionRefused as error:
+            self._refused = error
+            tell(
+                f"the program runs untraced, and a report of a crash has no stacks: {error.message}",
+                error.hint,
+            )
         except DualdbgError as error:
             refused = error
         os.write(go, b"+" if refused is None else b"-")
@@ -147,7 +162,7 @@ class _Run:
             return
         assert self._options.timeout is not None
         with contextlib.suppress(TargetGone):  # it has ended in this very moment
-            look = look_at(self._tracer, self._pid)
+            look = look_at(self._tracer, self._pid, stop=self._refused is None)
             if self._look is None and look.needs_another:
                 self._look = look
                 self._deadline = time.monotonic() + BETWEEN_LOOKS

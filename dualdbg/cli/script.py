@@ -9,6 +9,7 @@ from functools import partial
 
 from ..console.console import Console, Quit
 from ..console.reports import CommandReport, ErrorReport
+from ..locale_encoding import decoded
 from ..model import Notice
 
 
@@ -79,7 +80,7 @@ async def _read_line(console: Console, descriptor: int) -> str | None:
         if not letter:
             break
         line += letter
-    return line.decode("utf-8", "replace") if line else None
+    return decoded(line) if line else None
 
 
 async def _readable(console: Console, descriptor: int) -> bool:

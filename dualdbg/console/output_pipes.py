@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from ..locale_encoding import new_decoder
 from ..model import Output
 
 _CHUNK = 1 << 16  # bytes; the size of a pipe (pipe(7))
@@ -33,8 +34,7 @@ class OutputPipes:
             reading, writing = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(reading, False)
             self.write_ends[stream] = writing
-            decoder = codecs.getincrementaldecoder("utf-8")("replace")
-            self._readers[reading] = stream, decoder
+            self._readers[reading] = stream, new_decoder()
             asyncio.get_running_loop().add_reader(reading, self._ready, reading)
 
     def close_write_ends(self) -> None:

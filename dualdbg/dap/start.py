@@ -11,6 +11,7 @@ from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, TargetError, UsageError
 from ..folders import expanded, here
 from ..in_thread import in_thread
+from ..locale_encoding import decoded
 from ..log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
 from ..model import State
 from ..session import configured
@@ -303,7 +304,7 @@ def _title(what: Launch) -> str:
 def _name_of(pid: int) -> str:
     """The command line of a process, for people; its number where it cannot be read."""
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        words = decoded(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
     except OSError:
         words = []
     return " ".join(words).strip() or f"process {pid}"

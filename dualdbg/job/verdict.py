@@ -20,8 +20,11 @@ class Looks(enum.Enum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdicts, and the looks that they are from. ``is_ambiguous``: several processes claim a rank, and none is
-    given. ``others``: ranks that were read, but not what they do: they take no part, though ranks wait."""
+    """The verdicts, and how often the job was looked at for them.
+
+    ``is_ambiguous``: several processes claim the same rank, so there is no verdict. ``others``: ranks whose processes
+    were read, but not what they do in the job; the verdicts leave them out.
+    """
 
     verdicts: tuple[Verdict, ...] = ()
     looks: Looks = Looks.ONE
@@ -36,17 +39,17 @@ def judge(
     without: Collection[str] = (),
     unheard: int = 0,
 ) -> Judgement:
-    """The verdicts over a job. ``first`` is the same job as it was ``seconds`` before, where all were asked twice; not
-    what comes from the machines ``without``, which were asked once. ``unheard``: so many machines have not answered.
+    """The verdicts over a job. ``first`` is the same job ``seconds`` earlier, where the machines were asked twice.
 
-    Seconds are those between both looks at the rank that is told of, by the clock of its machine.
+    Machines in ``without`` were asked only once, and take no part. ``unheard`` machines have not answered. The seconds
+    of a verdict lie between both looks at its rank, by the clock of that machine.
     """
     if job.twice or _is_twice(job):
         return Judgement(is_ambiguous=True)
     name = _Names({name for name, _ in job.members})
     parts = [(name(source, row.now), source, row) for source, row in job.members if source not in without]
     now = [member for member, _, _ in parts]
-    # Numbers that were given as the ranks came are none of torch.distributed's.
+    # Ranks that we have numbered ourselves, as they came, are not those of torch.distributed.
     others = (
         frozenset[int]() if job.is_numbered else frozenset(job.ranks).difference(each.rank for each in now)
     )

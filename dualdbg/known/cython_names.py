@@ -148,9 +148,3 @@ def _is_number(before: str, rest: str, inner: str, part: Part, exists: Callable[
     ):
         return False
     return not inner[:1].isdigit() and not scope[1][0].isupper() and inner not in ACCESSORS
-
-
-def variable_of(name: str) -> str | None:
-    """The author's name of a local variable of a C function of Cython; None for one that Cython made for itself."""
-    match = re.fullmatch(r"__pyx_v_(\w+)", name)
-    return match[1] if match is not None else None

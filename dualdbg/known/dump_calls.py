@@ -72,9 +72,13 @@ def instead_of(expression: str, error: str | None = None) -> str:
         return _told(_TYPES[method["type"]].command, value.removeprefix("&"))
     call = _CALL.search(expression)
     before = expression[: call.start()] if call is not None else expression
-    cast = next((one for one in _CAST.finditer(before) if _type_of(one) is not None), None)
-    if cast is not None:
-        return _for_cast(before, cast)
+    casts = [one for one in _CAST.finditer(before) if _type_of(one) is not None]
+    stacks = [one for one in casts if _type_of(one) is _TYPES["Stack"]]
+    if casts:  # an element of a stack that is cast once more is still that of the stack
+        cast = (stacks or casts)[-1 if stacks else 0]
+        type = _type_of(cast)
+        assert type is not None
+        return _for_cast(before, cast) or (_told(type.command, "ADDRESS") if call is not None else "")
     if call is None or _CAST.search(before) is not None:
         return ""
     return _for_variable(before.strip(), error)

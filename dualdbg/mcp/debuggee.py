@@ -8,7 +8,7 @@ from typing import Any
 
 from ..console.output_pipes import OutputPipes
 from ..errors import CommandError
-from ..model import Event, Frame, Language, Output, PythonFrame, Stack, State
+from ..model import Event, Frame, Language, Output, Stack, State
 from ..session.session import Session
 from ..waiting import first_of
 from .news import News
@@ -172,10 +172,6 @@ class Debuggee:
                 f"stack(session={self.id!r}, thread={tid}) shows what it has",
             )
         return found
-
-    def python_waits(self, frame: Frame) -> bool:
-        """Whether debugpy can evaluate in a frame now."""
-        return self.session.state is State.PYTHON_STOPPED and isinstance(frame, PythonFrame)
 
     # -- its end ----------------------------------------------------------------------------------
 

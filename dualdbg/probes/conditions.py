@@ -204,9 +204,10 @@ class ConditionWriter:
         self.writer.here(done)
 
     def _read_memory(self, size: int, top: str, kind: tuple[str, int] | None) -> None:
-        """Read behind an address. One that is not sure to be there is asked of the kernel first: nothing can fault.
+        """Read behind an address. One that is not sure to be there is asked of the kernel first.
 
         rt_sigprocmask reads the eight bytes, and refuses with EINVAL for it knows no such operation; or with EFAULT.
+        What another thread unmaps between that and the read faults (docs/trace.md).
         """
         if not self._is_known(kind, size):
             self._check(top, 0)

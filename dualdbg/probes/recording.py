@@ -31,7 +31,7 @@ PROBES = 1 << 15
 """How many probes may have a counter."""
 _RINGS = _COUNTERS + 8 * PROBES
 _MOST_RINGS = 16
-_BYTES = 48 << 20  # of all rings: a power of two of records
+_BYTES = 96 << 20  # of all rings: a power of two of records
 _MIX = 0x3C6EF373  # odd, and a signed number of 32 bits
 _MARK_BITS = 32
 ADDRESS_BITS = (

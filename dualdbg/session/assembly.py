@@ -23,11 +23,13 @@ from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
 from .breakpoints.throw_origins import ThrowOrigins
+from .debugpy_requests import DebugpyRequests
 from .inspect.calling import CallingReader
 from .inspect.inspector import Inspector
 from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
+from .native_runs import NativeRuns
 from .new_program import NewProgram
 from .options import Options
 from .session import Session
@@ -98,10 +100,13 @@ def furnish(
     breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
+    session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints)
+    session.debugpy_requests = DebugpyRequests(loop, debugpy)
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
     calling = CallingReader(engine, image)
+    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    calling.signature_at = inspector.values.signature_at
     inspector.values.passing = native.points.passing = calling.passing
     inspector.values.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
@@ -114,6 +119,12 @@ def furnish(
     session.native_stops.note_arguments = inspector.values.note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
+
+    def read_meanwhile() -> None:
+        if inspector.reader.has_more_to_read:
+            loop.background(inspector.reader.read_whole())
+
+    session.native_stops.read_meanwhile = session.python_stops.read_meanwhile = read_meanwhile
     if isinstance(debugpy, DebugpyEngine):  # a core has none
         asked = asked_of_debugpy(options)
         taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)

@@ -11,25 +11,26 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Any, TypeVar
 
 from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
-from ..model import BreakpointKind, Event, Exit, Layer, Notice, Output, State, Stop
+from ..model import Event, Exit, Layer, Notice, Output, State, Stop
 from ..patience import patient
-from ..process_end import ends_within
 from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
 from .death_watch import watch_death
+from .debugpy_requests import DebugpyRequests
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
+from .inspect.types_compiler import compile_types
 from .loop import Loop
+from .native_runs import GDB_GRACE, NativeRuns
 from .state import OVER, Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
@@ -40,10 +41,9 @@ from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 from .transitions.beginning import take_interrupts
-from .transitions.ending import debugpy_lost, debugpy_missed, detached, exited, gdb_lost, letting_go, repaired
-from .transitions.going_on import python_agreed, python_refused
-from .transitions.halts import interrupt_failed, pause_look_due, pause_refused, pause_wanted
-from .transitions.native import native_stopped, resume_failed
+from .transitions.ending import debugpy_lost, detached, exited, gdb_lost, letting_go, repaired
+from .transitions.halts import pause_look_due, pause_wanted
+from .transitions.native import native_stopped
 from .transitions.python import library_passed_over, python_continued, python_stopped
 
 T = TypeVar("T")
@@ -51,7 +51,6 @@ T = TypeVar("T")
 # How pydevd begins to explain why a step went on to the next line (pydevd_net_command_factory_json.py).
 _SKIPPED = "Frame skipped from debugging during step-in."
 END_DEADLINE = patient(5.0)
-GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
 # Seconds for gdb to let go of an attached target, which is repaired where it cannot.
 LEAVE_DEADLINE = patient(10.0)
 # Seconds for the keeper, which gives up a process that the kernel does not end (target/keeper.py).
@@ -59,8 +58,6 @@ CLEAR_DEADLINE = patient(12.0)
 END_LOOK = 0.2  # seconds between two looks whether gdb holds a target that was killed
 MANY_REPORTS = 1000  # when so many wait, an engine makes no more until some are taken
 HANG_UP_DEADLINE = patient(3.0)  # seconds for debugpy to clean up when it is disconnected
-# Seconds for the process to end after debugpy's connection did; then the user is told.
-DEBUGPY_GRACE = patient(3.0)
 
 
 class Session:
@@ -75,6 +72,8 @@ class Session:
         self.breakpoints: BreakpointTable
         self.inspector: Inspector
         self.hits: NativeHits
+        self.native_runs: NativeRuns
+        self.debugpy_requests: DebugpyRequests
         self.native_stops: NativeStops
         self.new_program: Any = None  # of new_program.py, where the target is a process
         self.python_stops: PythonStops
@@ -223,20 +222,6 @@ class Session:
         if self.wait_for_exit is None:
             self.loop.put(exited, self._gdbs_word)
 
-    def _native_refused(self, event: engine.NativeRefused) -> None:
-        self.background(self._not_resumed(event))
-
-    async def _not_resumed(self, event: engine.NativeRefused) -> None:
-        if await ends_within(self.pid, GDB_GRACE):
-            await self.native.close(grace=0.0)  # there is nothing that it could still hold
-            return
-        await self._stays_held()
-        watches = any(row.spec.kind is BreakpointKind.WATCH and row.enabled for row in self.breakpoints.all())
-        hint = (
-            "the numbers are gdb's; the processor watches four times 8 bytes: disable or delete a watchpoint"
-        )
-        raise CommandError(f"gdb could not let the target run: {event.text}", hint if watches else "")
-
     def _native_log(self, event: engine.NativeLog) -> None:
         for id in self.breakpoints.native_owners(event.gdb_breakpoint):
             self.breakpoints.count_hit(id)
@@ -274,76 +259,8 @@ class Session:
         for react in self.after_stop:
             react()
 
-    def _resume(self, what: effect.Resume) -> None:
-        self.inspector.ran()
-        self.background(self._let_run(what))
-
-    async def _let_run(self, what: effect.Resume) -> None:
-        try:
-            if what.signal:
-                await self.native.resume_with_signal("SIGINT")
-            elif what.again is not None:
-                await self.native.move(*what.again)
-            else:
-                await self.native.resume()
-        except DualdbgError:
-            if what.dead:
-                await self.native.close(grace=0.0)  # there is nothing that it could still hold
-                return
-            await self._stays_held()
-            raise
-
-    async def _stays_held(self) -> None:
-        """gdb could not let the target run: that is a stop, at which frozen threads stand as they were."""
-        await self.loop.guarded(self.freezer.release())
-        self.loop.put(resume_failed, self.inspector.plain_thread(None))
-
-    def _interrupt(self, what: effect.Interrupt) -> None:
-        self.background(self._ask_gdb_to_stop())
-
-    async def _ask_gdb_to_stop(self) -> None:
-        try:
-            await self.native.interrupt()
-        except DualdbgError as error:
-            self.loop.put(interrupt_failed, error)
-
-    def _post(self, what: effect.Post) -> None:
-        """Send a request to debugpy. A refusal is listened to only where it would leave the state wrong."""
-        assert self.python is not None
-        heard = partial(self._refused, what) if what.pause or what.departure is not None else None
-        try:
-            settled = partial(self._unrefused, what)
-            self.python.post(what.request, heard, lambda answer: settled(), settled)
-        except DualdbgError as error:  # the connection is gone, which is reported by itself
-            self.log(f"{what.request.command} was not sent: {error.message}")
-            self._unrefused(what)
-
-    def _unrefused(self, what: effect.Post) -> None:
-        """debugpy has agreed, or will not say anything more."""
-        if what.answered is not None:
-            if what.departure is not None:
-                self.loop.put(python_agreed, what.departure)
-            what.answered(None)
-
-    def _refused(self, what: effect.Post, error: CommandError) -> None:
-        if what.pause:
-            self.loop.put(pause_refused, error)
-        elif what.departure is not None:
-            self.loop.put(python_refused, what.departure, what.request.command, error)
-        if what.answered is not None:
-            what.answered(error)
-
     def _look_later(self, what: effect.LookLater) -> None:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
-
-    def _miss_debugpy(self, what: effect.MissDebugpy) -> None:
-        asyncio.get_running_loop().call_later(
-            DEBUGPY_GRACE, self.loop.put, debugpy_missed, what.detail, what.programs
-        )
-
-    def _renew_debugpy(self, what: effect.RenewDebugpy) -> None:
-        if self.python is not None:
-            self.python.renew()
 
     def _end_target(self, what: effect.EndTarget) -> None:
         if self.end_target is not None:
@@ -484,14 +401,7 @@ class Session:
                 # let the target run may fail: at a breakpoint gdb makes a step first, and the thread for it is gone.
                 with contextlib.suppress(DualdbgError):
                     await self.native.kill()
-            await self._wait_for_end(END_LOOK)
-
-    async def _wait_for_end(self, deadline: float) -> None:
-        """Wait until the end of a killed target is reported.
-
-        That takes long only where the kernel is busy with it.
-        """
-        await self._wait_for(self.ended.wait(), deadline)
+            await self._wait_for(self.ended.wait(), END_LOOK)
 
     @staticmethod
     async def _wait_for(end: Awaitable[object], deadline: float) -> None:
@@ -523,7 +433,8 @@ class Session:
         if self.python is not None:
             await self.python.close()
         if self.end_target is not None and self.loop.is_open:
-            await self._wait_for_end(END_DEADLINE)
+            # That takes long only where the kernel is busy with a target that was killed.
+            await self._wait_for(self.ended.wait(), END_DEADLINE)
         if ours:
             await self._wait_for(self.target.cleared(), CLEAR_DEADLINE)
         await self.end_tasks()
@@ -552,9 +463,10 @@ def _signal_number(name: str | None) -> int | None:
 _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeStopped: lambda session, event: session.loop.put(native_stopped, event),
     engine.NativeExited: Session._native_exited,
-    engine.NativeRefused: Session._native_refused,
+    engine.NativeRefused: lambda session, event: session.native_runs.refused(event),
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
+    engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),
     engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
     engine.PythonOutput: Session._python_output,
@@ -573,13 +485,13 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.PrepareNative: lambda session, what: session.background(session.native_stops.prepare(what)),
     effect.ReadPython: lambda session, what: session.background(session.python_stops.read(what)),
     effect.PreparePython: lambda session, what: session.background(session.python_stops.prepare(what)),
-    effect.Resume: Session._resume,
-    effect.Interrupt: Session._interrupt,
-    effect.Post: Session._post,
+    effect.Resume: lambda session, what: session.native_runs.resume(what),
+    effect.Interrupt: lambda session, what: session.native_runs.interrupt(what),
+    effect.Post: lambda session, what: session.debugpy_requests.post(what),
     effect.AnswerHalt: lambda session, what: session.halts.answer(what),
     effect.LookLater: Session._look_later,
-    effect.MissDebugpy: Session._miss_debugpy,
-    effect.RenewDebugpy: Session._renew_debugpy,
+    effect.MissDebugpy: lambda session, what: session.debugpy_requests.miss(what),
+    effect.RenewDebugpy: lambda session, what: session.debugpy_requests.renew(what),
     effect.EndTarget: Session._end_target,
     effect.Repair: Session._repair,
     effect.ReportUnbound: Session._report_at_end,

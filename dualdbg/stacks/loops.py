@@ -1,9 +1,10 @@
 """Which native frames are evaluation loops: by what each loop keeps on its own stack, else by their names.
 
 From 3.12 on each loop has a frame of its own below the Python frames that it runs: the entry frame, a local variable
-of _PyEval_EvalFrameDefault. So the C frame around its address is the loop, whatever it is called. (Link-time
-optimisation puts the loop into its callers, and distributions strip the names.) A tail-calling interpreter runs the
-bytecodes in one more C frame, called by that one; it is known by its name alone.
+of _PyEval_EvalFrameDefault. In 3.11 such a variable is the _PyCFrame, which leads to those frames. So the C frame
+around its address is the loop, whatever it is called. (Link-time optimisation puts the loop into its callers, compilers
+put aside what it seldom runs, as what calls a trace function, and distributions strip the names.) A tail-calling
+interpreter runs the bytecodes in one more C frame, called by that one; it is known by its name alone.
 """
 
 from __future__ import annotations

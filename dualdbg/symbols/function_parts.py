@@ -36,6 +36,13 @@ def first_parts(image: AddressSpace, entry: int) -> list[Part]:
     return list(dict.fromkeys(parts)) if len(parts) == len(found) else []
 
 
+def sections_of(module: Module, beginning: str) -> list[Part]:
+    """Where the sections of a library are in the process whose names begin so."""
+    sections = module.library.elf.sections if module.library is not None else []
+    found = [one for one in sections if one.name.startswith(beginning)]
+    return [(one.address + module.bias, one.address + one.size + module.bias) for one in found]
+
+
 def is_put_aside(symbol: Symbol) -> bool:
     """Whether this is the name of a part that the compiler has put aside."""
     return symbol.linkage_name.endswith(_COLD)
@@ -49,6 +56,8 @@ def further_part(image: AddressSpace, target: int) -> Part | None:
     module, part = image.module_at(target), part_at(image, target)
     if module is None or module.library is None or part is None:
         raise SymbolError(f"the code at {target:#x} is not known")
+    if any(start <= target < end for start, end in sections_of(module, ".plt")):
+        return None  # a stub of the linker: it leads to another function
     symbol = module.library.symbol_at(target - module.bias)
     begins = symbol is not None and symbol.address + module.bias == target
     if begins and symbol is not None and not is_put_aside(symbol):

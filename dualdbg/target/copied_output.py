@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import os
 import select
 from collections.abc import Awaitable, Callable
+
+from ..locale_encoding import new_decoder
 
 _PIPE = 1 << 16  # bytes that a pipe holds (pipe(7))
 _CHUNK = 1 << 13  # bytes; what they become in JSON is a line that the listener reads whole
@@ -26,7 +27,7 @@ class CopiedOutput:
         self._tell, self._room = tell, room
         self.write_ends: dict[str, int] = {}
         self._read_ends: dict[str, int] = {}
-        self._decoders = {name: codecs.getincrementaldecoder("utf-8")("replace") for name in _STREAMS}
+        self._decoders = {name: new_decoder() for name in _STREAMS}
         for name in _STREAMS:
             self._read_ends[name], self.write_ends[name] = os.pipe2(os.O_CLOEXEC)
             os.set_blocking(self._read_ends[name], False)

@@ -26,7 +26,7 @@ from dualdbg.shared.python_command import without_site
 from dualdbg.shortage import shortage
 
 from .keeping import KeptProgram
-from .permission import yama_scope
+from .permission import check_not_blocked, yama_scope
 from .terminal import Terminal
 
 BOOTSTRAP = Path(__file__).parent / "bootstrap"
@@ -184,7 +184,8 @@ async def spawn(
     dualdbg, unless detached: a keeper sees to that, which unlike PR_SET_PDEATHSIG can be told to let go.
     A native program is stopped then, before its first instruction, until :meth:`Target.let_go`.
     ``tracer`` is the process that is to debug the target, when it is not this process.
-    Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged.
+    Raises TargetError when the process cannot be started, UsageError when the program cannot be debugged,
+    PermissionRefused where a native one could not wait, because nothing may be traced.
     """
     flag = without_site(launch.flags)
     if flag is not None:
@@ -192,6 +193,8 @@ async def spawn(
             f"The interpreter's option {flag} keeps the debugger out of the program.",
             f"Leave {flag} away; -P and -s are fine.",
         )
+    if launch.native is not None:
+        check_not_blocked()
     env = plain_environment(launch) if meeting is None else environment(launch, meeting, cache, tracer)
     kept: KeptProgram | None = None
     try:

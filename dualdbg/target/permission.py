@@ -13,10 +13,15 @@ from pathlib import Path
 
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
 from ..shared.proc_files import read_status
+from .blocked_calls import Call, may_be_fatal, why_blocked
 
 CAP_SYS_PTRACE = 19  # linux/capability.h
 YAMA_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 _SECCOMP_FILTER = 2
+# What can be had of a process without ptrace(2), and how a container gets it.
+_WITHOUT_PTRACE = (
+    "without it there are dualdbg stacks --no-stop, dualdbg core, and dualdbg run --report (without stacks)"
+)
 
 CONTAINER_HINT = (
     "docker run --cap-add SYS_PTRACE …, or in Kubernetes: securityContext: {capabilities: {add: [SYS_PTRACE]}}; "
@@ -31,7 +36,7 @@ LOWER_FOR_RUN = (
 
 
 class ScopeRefused(PermissionRefused):
-    """Yama's ptrace_scope forbids to trace the process, and would allow it if it were lower. ``scope`` is 1 or 2."""
+    """Yama's ptrace_scope forbids to trace the process; a lower one would allow it. ``scope`` is 1 or 2."""
 
     def __init__(self, message: str, hint: str, scope: int) -> None:
         super().__init__(message, hint)
@@ -43,7 +48,8 @@ class Situation:
     """What decides whether we may trace a process. ``yama`` is None where the kernel has no Yama.
 
     ``owner`` is the user of the process. ``shown_owner`` is the user of its files in /proc: root for a process that is
-    not dumpable. ``capable`` is true when we have CAP_SYS_PTRACE. ``state`` is the letter of proc(5).
+    not dumpable. ``capable`` is true when we have CAP_SYS_PTRACE. ``state`` is the letter of proc(5). ``blocked`` says
+    how ptrace(2) is refused whatever it asks; it is empty where that is carried out.
     """
 
     pid: int
@@ -58,6 +64,7 @@ class Situation:
     capable: bool
     yama: int | None
     seccomp: bool
+    blocked: str
     in_container: bool
 
 
@@ -72,10 +79,24 @@ def refusal(pid: int, error_number: int, reading: bool = False) -> DualdbgError:
     for applies, explain in _EXPLANATIONS:
         if applies(situation, reading):
             return explain(situation)
+    what = "read the memory of" if reading else "trace"
+    call = f", and {Call.READ.value} refuses whatever it asks" if reading and why_blocked(Call.READ) else ""
     return PermissionRefused(
-        f"the kernel does not let us trace process {pid} ({situation.name}): {os.strerror(error_number)}",
+        f"the kernel does not let us {what} process {pid} ({situation.name}): {os.strerror(error_number)}{call}",
         CONTAINER_HINT if situation.in_container else "try again as root",
     )
+
+
+def check_not_fatal(pid: int) -> None:
+    """Before the first ptrace(2) of a process of ours: raises PermissionRefused where it would end us (seccomp(2))."""
+    if may_be_fatal(Call.PTRACE):
+        raise refusal(pid, errno.EPERM)
+
+
+def check_not_blocked() -> None:
+    """Raises PermissionRefused where ptrace(2) is refused whatever it asks: no program can even ask to be traced."""
+    if why_blocked(Call.PTRACE):
+        raise refusal(os.getpid(), errno.EPERM)
 
 
 def look(pid: int) -> Situation | None:
@@ -100,6 +121,7 @@ def look(pid: int) -> Situation | None:
         capable=bool(int(ours["CapEff"], 16) >> CAP_SYS_PTRACE & 1),
         yama=yama_scope(),
         seccomp=int(ours.get("Seccomp", "0")) == _SECCOMP_FILTER,
+        blocked=why_blocked(Call.PTRACE),
         in_container=in_container(),
     )
 
@@ -191,10 +213,14 @@ def _no_capability(situation: Situation) -> PermissionRefused:
     )
 
 
-def _filtered(situation: Situation) -> PermissionRefused:
+def _blocked(situation: Situation) -> PermissionRefused:
+    who = "a seccomp filter" if situation.seccomp else "a sandbox, or a kernel without it"
+    unconfined = (
+        "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE … (Docker before 19.03 needs both)"
+    )
     return PermissionRefused(
-        "a seccomp filter forbids ptrace here",
-        "docker run --security-opt seccomp=unconfined --cap-add SYS_PTRACE … (Docker before 19.03 needs both)",
+        f"{Call.PTRACE.value} is refused here, whatever it asks ({situation.blocked}): that is {who}",
+        f"{unconfined}; {_WITHOUT_PTRACE}" if situation.seccomp else _WITHOUT_PTRACE,
     )
 
 
@@ -214,6 +240,7 @@ def _owned_by_another(situation: Situation, reading: bool) -> bool:
 # The first that applies is the reason; the order is that of the kernel's own checks.
 _EXPLANATIONS: tuple[tuple[Callable[[Situation, bool], bool], Callable[[Situation], DualdbgError]], ...] = (
     (lambda s, reading: s.state in "ZX", _zombie),
+    (lambda s, reading: bool(s.blocked) and not reading, _blocked),
     (lambda s, reading: s.tracer != 0 and not reading, _traced),
     (lambda s, reading: s.yama == 3, _yama_never),
     (_owned_by_another, _other_user),
@@ -221,5 +248,4 @@ _EXPLANATIONS: tuple[tuple[Callable[[Situation, bool], bool], Callable[[Situatio
     (lambda s, reading: not s.capable and s.yama == 2, _yama_admin),
     (lambda s, reading: not s.capable and s.yama == 1, _yama_descendants),
     (lambda s, reading: not s.capable and s.our_user == 0, _no_capability),
-    (lambda s, reading: s.seccomp, _filtered),
 )

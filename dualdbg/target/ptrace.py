@@ -25,6 +25,8 @@ def check(pid: int) -> None:
 def probe(pid: int) -> int:
     """The errno with which the kernel refuses that we trace the process; 0 when it allows it.
 
+    Negative where a filter has ended who asked (seccomp(2)).
+
     A child of ours seizes it and ends, which lets it go: nothing stops, no signal is sent. gdb is a child of
     ours as well, so the answer holds for gdb.
     """

@@ -34,7 +34,7 @@ class PythonLine:
 
 @dataclass
 class PythonLines:
-    """Of one interpreter. ``read`` makes a new view of the memory: pages are kept in each for good."""
+    """The lines of one interpreter. ``read`` makes a new view of the memory, which keeps each page as first read."""
 
     interpreter: Interpreter
     read: Callable[[], Memory]
@@ -56,16 +56,16 @@ class PythonLines:
         return max(candidates, default=None, key=lambda one: (one > 0, -abs(one))) if candidates else None
 
     def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
-        """The lines of pairs of a code object and an instruction, as they are now; None where one is no more.
+        """The line of each pair of a code object and an instruction; None where the code object is gone.
 
-        Raises DualdbgError where there is no such interpreter any more.
+        Raises DualdbgError when the interpreter is gone.
         """
         if not places:
             return {}
         reader = PythonReader(self.read(), self.interpreter)
         marked = {(code & _ADDRESS, recording.mark_of(code, at)) for code, at in places}
         codes = {one: self._code(reader, *one) for one in marked}
-        # What was read of it is true if it is there yet: it is not made anew with the same mark.
+        # What was read of a code object is true if it is still there: no other one gets the same mark.
         after = self.read()
         there = {one for one in marked if codes[one] is not None and self._is_there(after, *one)}
         found = {
@@ -99,7 +99,7 @@ def _word(memory: Memory, address: int) -> int:
 
 
 def identity_of(layout: PythonLayout) -> recording.Identity:
-    """What tells a code object from another one at its address."""
+    """How a code object is told from a later one at the same address."""
     return recording.Identity(
         layout.code_version,
         layout.code_name,
@@ -122,7 +122,7 @@ def _line(reader: PythonReader, code: CodeInfo | None, instruction: int) -> Pyth
         offset = instruction - code.start
     try:
         line = line_at(version, code.lines, code.first_line, offset) if offset >= 0 else code.first_line
-    except (IndexError, UnreadableMemory):  # of another code object by now
+    except (IndexError, UnreadableMemory):  # another code object lies there by now
         return None
     return PythonLine(code.function, code.file, line)
 

@@ -22,6 +22,7 @@ from . import command_palette, settings
 from .actions.breaking import Breaking
 from .actions.looking import Looking
 from .base import STOPPED, Start, Wishes
+from .driver_keys import alt_is_alt
 from .driver_signals import resume_only_after_suspension
 from .model import status_text
 from .model.global_keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
@@ -66,6 +67,7 @@ class Dashboard(Breaking, Looking):
     def on_mount(self) -> None:
         if not self.is_headless:
             resume_only_after_suspension()
+            alt_is_alt()
         if self.settings.theme in self.available_themes:
             self.theme = self.settings.theme
         self.theme_changed_signal.subscribe(self, self.theme_chosen)

@@ -19,6 +19,7 @@ from ..model import (
     Frame,
     Language,
     NativeFrame,
+    Notice,
     Progress,
     PythonFrame,
     Resumed,
@@ -130,6 +131,9 @@ class Follower:
             self.show_breakpoints()
         elif isinstance(event, (Exited, Detached)):
             self._show_ended()
+        elif isinstance(event, Notice):
+            if event.renews and self.console.stopped:
+                self.reload()
         elif isinstance(event, Progress):
             part = "" if event.fraction is None else f" {event.fraction:.0%}"
             self.work = "" if event.done else f"{event.what}{part}"

@@ -30,7 +30,10 @@ BETWEEN_LOOKS = 1.0  # seconds
 
 @dataclass(frozen=True)
 class Look:
-    """A process and what descends from it, as they were from ``began`` to ``ended`` (of the monotonic clock)."""
+    """A process and what descends from it, as they were from ``began`` to ``ended`` (of the monotonic clock).
+
+    ``stop``: whether others that explain them may be stopped to be read.
+    """
 
     pid: int
     began: float
@@ -39,10 +42,11 @@ class Look:
     failures: tuple[Failure, ...]
     libraries: tuple[Library, ...]
     output: tuple[tuple[str, str], ...]
+    stop: bool = True
 
     @cached_property
     def _findings(self) -> list[Finding]:
-        return diagnose(self.processes, parents_of_forks(self.processes, stop=True))
+        return diagnose(self.processes, parents_of_forks(self.processes, stop=self.stop))
 
     @property
     def needs_another(self) -> bool:
@@ -54,7 +58,7 @@ class Look:
         findings = self._findings
         if earlier is not None:
             before = Earlier(earlier.processes, round(self.began - earlier.ended, 1))
-            findings = diagnose(self.processes, parents_of_forks(self.processes, stop=True), before)
+            findings = diagnose(self.processes, parents_of_forks(self.processes, stop=self.stop), before)
         first = next((one for one in self.processes if one.pid == self.pid), None)
         main = first.threads[0] if first is not None and first.threads else None
         return Incident(
@@ -71,8 +75,12 @@ class Look:
         )
 
 
-def look_at(tracer: Tracer, pid: int, while_held: Callable[[], None] = lambda: None) -> Look:
+def look_at(
+    tracer: Tracer, pid: int, *, stop: bool = True, while_held: Callable[[], None] = lambda: None
+) -> Look:
     """Read a process, which runs on, and what descends from it. ``while_held`` is called when it stands still.
+
+    ``stop``: what the tracer does not hold is stopped to be read; without, it is read while it runs.
 
     Raises TargetGone where it has ended, and what ``while_held`` raises.
     """
@@ -82,7 +90,7 @@ def look_at(tracer: Tracer, pid: int, while_held: Callable[[], None] = lambda: N
     wanted = Wanted.to_diagnose(locals=True)
     for one in find_targets([], [pid]):
         try:
-            taken.append(_take(tracer, one, wanted, while_held if one == pid else lambda: None))
+            taken.append(_take(tracer, one, stop, wanted, while_held if one == pid else lambda: None))
         except DualdbgError as error:
             failures.append(Failure(one, error.message, error.hint))
     ended = time.monotonic()
@@ -105,6 +113,7 @@ def look_at(tracer: Tracer, pid: int, while_held: Callable[[], None] = lambda: N
         tuple(failures),
         libraries_of(taken[0].captured) if taken else (),
         captured_output(pid),
+        stop,
     )
 
 
@@ -118,9 +127,9 @@ class _Taken:
     stopped: float | None = None
 
 
-def _take(tracer: Tracer, pid: int, wanted: Wanted, while_held: Callable[[], None]) -> _Taken:
+def _take(tracer: Tracer, pid: int, stop: bool, wanted: Wanted, while_held: Callable[[], None]) -> _Taken:
     if not tracer.traces(pid):
-        captured = capture(pid, wanted=wanted)
+        captured = capture(pid, stop, wanted)
         assembler = Assembler(captured)
         assembler.unwind()
         return _Taken(captured, assembler)

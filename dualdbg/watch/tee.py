@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from ..locale_encoding import decoded
+
 _KEPT = 1 << 16  # bytes of each stream
 _CHUNK = 1 << 16
 
@@ -57,7 +59,7 @@ class Tee:
     def tails(self) -> tuple[tuple[str, str], ...]:
         """The end of each stream, as far as it went through us."""
         names = {1: "stdout", 2: "stderr"}
-        return tuple((names[at], tail.decode("utf-8", "replace")) for at, tail in self._tails.items() if tail)
+        return tuple((names[at], decoded(tail)) for at, tail in self._tails.items() if tail)
 
 
 def _write(number: int, data: bytes) -> None:

@@ -35,7 +35,7 @@ from ..snapshot.linux.ptrace import (
     request,
 )
 from ..snapshot.linux.registers import Registers
-from ..target.permission import refusal
+from ..target.permission import check_not_fatal, refusal
 
 _EVENT_EXEC = 4
 # PTRACE_O_TRACEFORK, _TRACEVFORK, _TRACECLONE, _TRACEEXEC, and _EXITKILL.
@@ -109,6 +109,7 @@ class Tracer:
         """Trace a process with all its threads. Raises PermissionRefused, TargetGone or TargetError."""
         self._seized.add(pid)
         self._processes.add(pid)
+        check_not_fatal(pid)
         fresh = True
         while fresh:  # a thread may start another one meanwhile
             try:

@@ -9,7 +9,7 @@ import contextlib
 from typing import Any
 
 import gdb
-from dualdbg_helpers import abi, context, kept, passed, placing, result_code
+from dualdbg_helpers import abi, context, frame_offsets, kept, passed, placing, result_code
 from dualdbg_helpers import entry_code as code_reading
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
@@ -42,7 +42,7 @@ def passed_arguments(
     frame = find_frame(number, level)
     at_entry = level == 0 and _at_entry(frame, entry)
     noted = {} if at_entry else entry_values.noted(frame, entry)
-    passing = placing.passing(what)
+    passing = placing.passing(what, machine_of(frame))
     rows = []
     for name, kind, place in placing.agreed(passing):
         now = place if at_entry else _now(kind, place, registers)
@@ -63,11 +63,12 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
         return
     helpers.load()
     texts = {}
-    passing = placing.passing(what)
+    passing = placing.passing(what, machine_of(frame))
     for name, kind, place in placing.agreed(passing):
-        if place is not None and not placing.is_unknown(kind, passing):
+        shown = placing.shown_kind(kind, passing)
+        if place is not None and shown is not None:
             with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
-                texts[name] = _text(kind, _bytes(frame, kind, place))
+                texts[name] = _text(shown, _bytes(frame, kind, place))
     entry_values.note(frame, entry, texts)
 
 
@@ -79,9 +80,10 @@ def passed_text(frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
         raise gdb.GdbError("the value of %s is not known here" % name)
     try:
         data = _bytes(frame, kind, place)
-        if placing.is_unknown(kind, what):
+        shown = placing.shown_kind(kind, what)
+        if shown is None:
             raise gdb.GdbError("the value of %s is not known: its type, %s, is not" % (name, kind))
-        return kind, passed.text_of(context.shared(), kind, data), data
+        return shown, passed.text_of(context.shared(), shown, data), data
     except FAILURES as error:
         raise gdb.GdbError("%s: %s" % (name, getattr(error, "message", error))) from None
 
@@ -124,7 +126,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     if rows is None:
         return {"evidence": None, "not_hidden": False, "outside": []}
     code = code_reading.code_of(rows, whole)
-    found = code_reading.evidence(code)
+    found = code_reading.evidence(code)._replace(stack=frame_offsets.reach(code, pads))
     not_hidden = whole and result_code.is_no_hidden_result(code, frozenset(pads), found.exact)
     outside = code.outside if whole else []
     return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}
@@ -150,13 +152,20 @@ def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | Non
 
 def _at_entry(frame: gdb.Frame, entry: int) -> bool:
     """Whether the arguments are where the caller has put them: nothing but a prologue has run."""
-    if abi.architecture(frame.architecture().name()) != abi.X86_64:
+    machine = machine_of(frame)
+    if machine is None:
         return False
     offset = frame.pc() - entry
     if not 0 <= offset <= abi.MAX_PROLOGUE:
         return False
     code = gdb.selected_inferior().read_memory(entry, offset).tobytes() if offset else b""
-    return bool(abi.arguments_intact(abi.X86_64, code))
+    return bool(abi.arguments_intact(machine, code))
+
+
+def machine_of(frame: gdb.Frame) -> "str | None":
+    """What :mod:`abi` calls the machine of a frame; None for one that it does not know."""
+    name: "str | None" = abi.architecture(frame.architecture().name())
+    return name
 
 
 def _row(
@@ -171,12 +180,13 @@ def _row(
     }
     if place is None:
         return row
-    if placing.is_unknown(kind, what):
+    shown = placing.shown_kind(kind, what)
+    if shown is None:
         row["value"] = _raw(frame, place)
         return row
     try:
         data = _bytes(frame, kind, place)
-        row["value"] = _text(kind, data)
+        row["value"] = _text(shown, data)
     except FAILURES as error:
         row["value"] = "<%s>" % (error.message if isinstance(error, HelperError) else error)
         return row
@@ -194,7 +204,7 @@ def _raw(frame: gdb.Frame, place: "passed.Place") -> str:
     parts = [
         "%s is 0x%x"
         % (
-            word if isinstance(word, str) else "xmm%d" % word,
+            word if isinstance(word, str) else _vector_name(frame, word),
             int.from_bytes(register_bytes(frame, word), "little"),
         )
         for word in words
@@ -207,18 +217,28 @@ def _text(kind: str, data: bytes) -> str:
 
 
 def _bytes(frame: gdb.Frame, kind: str, place: "passed.Place") -> bytes:
+    if isinstance(place, passed.Copied):
+        return _memory(int.from_bytes(_bytes(frame, "void*", place.where), "little"), passed.size_of(kind))
     if isinstance(place, passed.OnStack):
         caller = frame.older()
         if caller is None:
             raise HelperError("the caller is not known")
-        start = (int(caller.read_register("rsp")) & WORD) + place.offset
-        return bytes(gdb.selected_inferior().read_memory(start, passed.size_of(kind)).tobytes())
-    return b"".join(register_bytes(frame, word) for word in place.words)
+        return _memory((int(caller.read_register("sp")) & WORD) + place.offset, passed.size_of(kind))
+    return b"".join(register_bytes(frame, word)[: place.piece] for word in place.words)
+
+
+def _memory(start: int, size: int) -> bytes:
+    return bytes(gdb.selected_inferior().read_memory(start, size).tobytes())
+
+
+def _vector_name(frame: gdb.Frame, number: int) -> str:
+    return ("d%d" if machine_of(frame) == abi.AARCH64 else "xmm%d") % number
 
 
 def register_bytes(frame: gdb.Frame, word: "str | int") -> bytes:
-    """The eight bytes of a general register by its name, or the lower ones of the xmm of this number."""
+    """The eight bytes of a general register by its name, or the lower ones of the vector register of this number."""
     if isinstance(word, str):
         return (int(frame.read_register(word)) & WORD).to_bytes(8, "little")
-    low = frame.read_register("xmm%d" % word)["v2_int64"][0]
+    low = frame.read_register(_vector_name(frame, word))
+    low = low["u"] if machine_of(frame) == abi.AARCH64 else low["v2_int64"][0]
     return (int(low) & WORD).to_bytes(8, "little")

@@ -15,7 +15,7 @@ import gdb
 from dualdbg_helpers import context, passed, placing
 from dualdbg_helpers.torch.tensor import Tensors
 
-from .passed import passed_text
+from .passed import machine_of, passed_text
 from .taught import Known
 
 _QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
@@ -163,7 +163,9 @@ class _Reader:
 
     def _argument(self, name: str) -> Any:
         known = self._known
-        kind, text, data = passed_text(self._frame, known.entry, placing.passing(known.what), name)
+        kind, text, data = passed_text(
+            self._frame, known.entry, placing.passing(known.what, machine_of(self._frame)), name
+        )
         return _structured(kind, text, data)
 
 

@@ -142,3 +142,26 @@ def load_library(path: str, address: int) -> bool:
         return False
     gdb.execute("sharedlibrary ^" + re.escape(name) + "$", to_string=True)
     return True
+
+
+def read_whole(libraries: list[tuple[str, int, str, int]]) -> None:
+    """Read all symbols of libraries, in the place of the files with functions and lines that were given for their code.
+
+    Of each its ``path`` and an ``address`` as :func:`load_library` takes them, the ``file`` as gdb can open it, and by
+    how many bytes its code lies above its link-time addresses. Those of the code where the selected thread stands are
+    read to the end. The selected frame stays.
+    """
+    frame = gdb.selected_frame() if _is_stopped() else None
+    level = frame.level() if frame is not None else 0
+    for path, address, file, bias in libraries:
+        gdb.execute("with language c++ -- remove-symbol-file -a %#x" % address, to_string=True)
+        if not load_library(path, address):
+            gdb.execute('with language c++ -- add-symbol-file "%s" -o %#x' % (file, bias), to_string=True)
+    if frame is not None:
+        gdb.execute("frame level %d" % level, to_string=True)
+        gdb.find_pc_line(gdb.selected_frame().pc())
+
+
+def _is_stopped() -> bool:
+    thread = gdb.selected_thread()
+    return thread is not None and thread.is_valid() and thread.is_stopped()

@@ -69,6 +69,12 @@ def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
     return used
 
 
+def written(one: Instruction) -> "Set[str]":
+    """The registers for arguments to which an instruction writes for certain, or reads and writes."""
+    target, _ = _target(one)
+    return {target} if target is not None else set()
+
+
 def _target(one: Instruction) -> "Tuple[str | None, bool]":
     """The register for arguments that an instruction writes to as its last operand; whether it reads nothing there."""
     if not one.operands or one.only_reads or not one.operands[-1].startswith("%"):

@@ -186,7 +186,7 @@ def _method(value, name, step, arguments):
 
 
 def _member(value, step):
-    """A member; of the class that the object really is, where its declared class has none of that name."""
+    """A member. Where the declared class has none of that name, the class that the object really has is looked at."""
     try:
         return _by_gdb(value, "", step.sign + step.text)
     except gdb.error:

@@ -33,12 +33,21 @@ def shared():
     return target
 
 
+def renew_layouts():
+    """The sources of layouts are chosen anew, for every value that is shown from now on."""
+    choose.forget()
+    _forget()
+
+
 def _forget(event=None):
     _shared.clear()
 
 
 def register():
-    """Watches for what makes a target stale: the inferior runs, or its memory, registers or symbols change."""
+    """Watches for what makes a target stale: settings change, the inferior runs, or its memory, registers or symbols
+    change.
+    """
+    settings.when_changed(_forget)
     for name in (
         "cont",
         "stop",

@@ -26,7 +26,8 @@ class Evidence(NamedTuple):
 
     ``read``: registers that are given to the function; of those in ``wide`` all eight bytes count. ``exact``: it is
     given no others; of those in ``narrow`` at most four bytes count then. ``foreign``: it is called by another ABI.
-    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not.
+    ``stack``: how far it reaches into what the caller has put on the stack for it, None where it does not. ``lost``:
+    registers that may have something else at the entry, for a loop begins there.
     """
 
     read: Tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Evidence(NamedTuple):
     exact: bool = False
     foreign: bool = False
     stack: Optional[int] = None
+    lost: Tuple[str, ...] = ()
 
 
 class Code(NamedTuple):
@@ -246,9 +248,15 @@ def _sets_frame(rows: "Sequence[Instruction]") -> bool:
     return frame == [("push", ["%rbp"]), ("mov", ["%rsp", "%rbp"])]
 
 
-def has_frame_pointer(code: Code) -> bool:
-    """Whether a function begins with ``rbp`` as the base of its frame, as all that is not optimised does."""
-    return any(one.operands == ["%rsp", "%rbp"] for one in code.straight())
+def sets_frame_first(code: Code) -> bool:
+    """Whether a function begins by making ``rbp`` the base of its frame, as all that is not optimised does.
+
+    Behind what aligns the stack it may come later; what a scheduler has put between the two instructions shows that
+    there was one.
+    """
+    rows = code.straight()
+    pairs = ((rows[at].operands, rows[at + 1].operands) for at in range(len(rows) - 1))
+    return (["%rbp"], ["%rsp", "%rbp"]) in pairs
 
 
 def _piece(operand: str, name: str, holds: "Dict[str, Tuple[str, int]]") -> "Optional[Tuple[str, int]]":
@@ -422,30 +430,8 @@ def evidence(code: Code) -> Evidence:
     straight = code.straight()
     if _is_foreign(code, straight):
         return Evidence(foreign=True)
-    return _of_registers(code, straight)._replace(stack=_reach(straight))
-
-
-def _reach(straight: "Sequence[Instruction]") -> "Optional[int]":
-    """The highest offset of what is used on the stack above the return address; 0 is the first argument there."""
-    pushed: Optional[int] = 0
-    frame: Optional[int] = None
-    found = -1
-    for one in straight:
-        for place in () if one.name.startswith(("lea", "nop")) else filter(None, map(memory, one.operands)):
-            base = {"rsp": pushed, "rbp": frame}.get(place.base or "")
-            if base is not None and place.scaled is None and not place.segment:
-                found = max(found, place.offset - base - 8)
-        if one.name.startswith("push"):
-            pushed = pushed + 8 if pushed is not None else None
-        elif one.name.startswith("sub") and one.operands[-1] == "%rsp" and one.operands[0].startswith("$"):
-            pushed = pushed + int(one.operands[0][1:], 0) if pushed is not None else None
-        elif "rsp" in one.written():
-            pushed = None
-        if one.operands == ["%rsp", "%rbp"]:
-            frame = pushed
-        elif "rbp" in one.written():
-            frame = None
-    return found if found >= 0 else None
+    lost = set().union(*map(_written, code.rows.values())) if code.entry in code.jumped_to else ()
+    return _of_registers(code, straight)._replace(lost=tuple(sorted(lost)))
 
 
 def _of_registers(code: Code, straight: "Sequence[Instruction]") -> Evidence:

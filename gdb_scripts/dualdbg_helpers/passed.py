@@ -55,9 +55,13 @@ class Object(NamedTuple):
 
 
 class Registers(NamedTuple):
-    """An argument in registers: for each of its words a name from :data:`INTEGERS`, or the number of an xmm."""
+    """An argument in registers: for each of its words the name of a general one, or the number of a vector register.
+
+    ``piece``: how many bytes of it each has.
+    """
 
     words: Tuple[Union[str, int], ...]
+    piece: int = 8
 
 
 class OnStack(NamedTuple):
@@ -66,7 +70,13 @@ class OnStack(NamedTuple):
     offset: int
 
 
-Place = Union[Registers, OnStack]
+class Copied(NamedTuple):
+    """An argument in memory, whose address is here."""
+
+    where: Union[Registers, OnStack]
+
+
+Place = Union[Registers, OnStack, Copied]
 
 
 # -- types ------------------------------------------------------------------------------------------
@@ -118,10 +128,6 @@ def _bool(_target: Any, data: bytes) -> str:
 
 def _half(_target: Any, data: bytes) -> str:
     return repr(struct.unpack("<e", data)[0])
-
-
-def _wide(signed: bool) -> Callable[[Any, bytes], str]:
-    return lambda _target, data: str(int.from_bytes(data, "little", signed=signed))
 
 
 def _complex(size: int) -> Callable[[Any, bytes], str]:

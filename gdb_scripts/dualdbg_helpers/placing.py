@@ -9,8 +9,10 @@ all that are left agree.
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
+from . import placing_arm
+from .abi import AARCH64, X86_64
 from .entry_code import FLOATS as VECTORS
 from .entry_code import Evidence
 from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, Value, object_of, value_of
@@ -24,6 +26,18 @@ _ANYHOW: Tuple[Optional[Tuple[str, ...]], ...] = (
 _MOST_READINGS = 512
 
 
+class Call(NamedTuple):
+    """What the call of a function tells, by the code of the caller: registers that are ``filled`` for it; ``registers``
+    and ``words`` of the stack (from the stack pointer at the call) that may be, and no others, None where that is not
+    known; at ``least`` how many bytes are passed on the stack.
+    """
+
+    filled: Sequence[str] = ()
+    registers: Optional[Sequence[str]] = None
+    words: Optional[Sequence[int]] = None
+    least: int = 0
+
+
 class Passing(NamedTuple):
     """What is known of the call of a function before its code is looked at.
 
@@ -32,8 +46,9 @@ class Passing(NamedTuple):
     bases that are virtual (constructors and destructors of such bases). None: not known. ``by_address``: types whose
     copy is not trivial. ``this``: the class, where ``this`` is to be shown. ``evidence``: what the code tells; None
     where it was not looked at. ``as_written``: types are shown as C++ has them, else as PyTorch's users write them.
-    ``filled``: registers that the caller has filled for this call. ``callers_fill``: callers pass every parameter; else
-    there may be anything in the place of one which the function does not use.
+    ``call``: what this call of it tells. ``callers_fill``: callers pass every parameter; else there may be anything in
+    the place of one which the function does not use. ``machine``: :data:`X86_64` or :data:`AARCH64`, or None for
+    another one.
     """
 
     parameters: List[Tuple[str, str]]
@@ -45,8 +60,9 @@ class Passing(NamedTuple):
     this: Optional[str] = None
     evidence: Optional[Evidence] = None
     as_written: bool = False
-    filled: Sequence[str] = ()
+    call: Call = Call()
     callers_fill: bool = True
+    machine: Optional[str] = X86_64
 
 
 class Reading(NamedTuple):
@@ -59,10 +75,11 @@ class Reading(NamedTuple):
         str, Optional[int]
     ]  # that are used; and the bytes that count, None where that is not known
     stack: Optional[int]  # bytes of it that are used, None where that is not known
+    whole: "Tuple[Place, ...]"  # the places of what callers fill for certain: numbers and pointers
 
 
-def passing(raw: "Dict[str, Any]") -> Passing:
-    """What the session has sent."""
+def passing(raw: "Dict[str, Any]", machine: "Optional[str]" = X86_64) -> Passing:
+    """What the session has sent, for a function of this machine."""
     evidence = raw.get("evidence")
     callers_fill = raw.get("callers_fill", True)
     return Passing(
@@ -75,8 +92,9 @@ def passing(raw: "Dict[str, Any]") -> Passing:
         raw.get("this"),
         Evidence(**evidence) if evidence is not None else None,
         raw.get("as_written", False),
-        raw.get("filled", ()),
+        Call(**raw["call"]) if raw.get("call") is not None else Call(),
         callers_fill,
+        machine,
     )
 
 
@@ -90,8 +108,10 @@ def words_of(kind: str, by_address: "Sequence[str]") -> "Optional[Value]":
 
 def readings(what: Passing) -> "List[Reading]":
     """All readings that nothing refutes; empty where there are too many."""
+    if what.machine == AARCH64:
+        return _of_arm(what)
     is_foreign = what.evidence is not None and what.evidence.foreign
-    if is_foreign or ("rcx" in what.filled and not {"rdi", "rsi"} & {*what.filled}):
+    if is_foreign or ("rcx" in what.call.filled and not {"rdi", "rsi"} & {*what.call.filled}):
         return []  # Microsoft's ABI begins with rcx
     kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
     known = [words_of(kind, what.by_address) for kind in kinds]
@@ -118,8 +138,39 @@ def readings(what: Passing) -> "List[Reading]":
         evidence = evidence._replace(
             exact=False
         )  # other compilers than GCC have other ways to store parameters
-    filled = what.filled if _is_first_of_each(what.filled) else ()
-    return [one for one in found if _agrees(one, evidence) and set(filled) <= set(one.registers)]
+    return [one for one in found if _agrees(one, evidence) and _is_filled(one, what.call)]
+
+
+def registers_of(what: Passing) -> "FrozenSet[str]":
+    """The registers in which a function may be given something."""
+    found = readings(what)
+    is_all = not found or any(kind == VARIADIC for _, kind in what.parameters)
+    return frozenset((*INTEGERS, *VECTORS) if is_all else itertools.chain(*(one.registers for one in found)))
+
+
+def _is_filled(reading: Reading, call: Call) -> bool:
+    """Whether a call can be one of a function that is called as the reading says."""
+    filled = call.filled if _is_first_of_each(call.filled) else ()
+    if not set(filled) <= set(reading.registers):
+        return False
+    if reading.stack is not None and reading.stack < call.least:
+        return False
+    for place in reading.whole:
+        if isinstance(place, OnStack):
+            if call.words is not None and place.offset not in call.words:
+                return False
+        elif isinstance(place, Registers) and call.registers is not None:
+            names = {VECTORS[word] if isinstance(word, int) else word for word in place.words}
+            if not names <= {*call.registers}:
+                return False
+    return True
+
+
+def _of_arm(what: Passing) -> "List[Reading]":
+    kinds = [kind for _, kind in what.parameters if kind != VARIADIC]
+    member, table = ((flag,) if flag is not None else (False, True) for flag in (what.member, what.table))
+    found = placing_arm.laid_out(kinds, what.by_address, member, table)
+    return [Reading(False, is_member, places, {}, None, ()) for is_member, places in found]
 
 
 def _is_first_of_each(names: "Sequence[str]") -> bool:
@@ -154,12 +205,16 @@ def places(what: Passing, found: "Sequence[Reading]") -> "List[Optional[Place]]"
     return agreed
 
 
-def is_unknown(kind: str, what: Passing) -> bool:
-    """Whether nothing is known of how a type is passed."""
-    return words_of(kind, what.by_address) is None
+def shown_kind(kind: str, what: Passing) -> "Optional[str]":
+    """The type by whose rules an argument becomes text; None where it is not known what its bytes mean."""
+    if words_of(kind, what.by_address) is None:
+        return None
+    return placing_arm.shown_kind(kind) if what.machine == AARCH64 else kind
 
 
-def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Place]]":
+def this_place(
+    found: "Sequence[Reading]", machine: "Optional[str]"
+) -> "Tuple[Optional[bool], Optional[Place]]":
     """Whether ``this`` is passed, None where that is not known; and where."""
     members = {reading.member for reading in found}
     hidden = {reading.hidden for reading in found}
@@ -168,7 +223,8 @@ def this_place(found: "Sequence[Reading]") -> "Tuple[Optional[bool], Optional[Pl
     member = members.pop()
     if not member or len(hidden) != 1:
         return member, None
-    return True, Registers((INTEGERS[int(hidden.pop())],))
+    order = placing_arm.INTEGERS if machine == AARCH64 else INTEGERS
+    return True, Registers((order[int(hidden.pop())],))
 
 
 Way = Union[Value, Tuple[str, ...], None]
@@ -179,6 +235,7 @@ def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") ->
     stack: Optional[int] = 0
     used: Dict[str, Optional[int]] = dict.fromkeys(INTEGERS[:integers], 8)
     found: List[Optional[Place]] = []
+    whole: List[Place] = [Registers((name,)) for name in INTEGERS[:integers]]
     for way in ways:
         words = way.words if isinstance(way, Value) else way
         size = way.size if isinstance(way, Value) else None
@@ -189,6 +246,8 @@ def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") ->
         if words is None or is_long or integers + wanted > len(INTEGERS) or floats + vectors > FLOATS:
             place, stack = _on_stack(stack, size, align)
             found.append(place)
+            if place is not None and _is_whole(way):
+                whole.append(place)
             continue
         names: List[Union[str, int]] = []
         for word in words:
@@ -201,7 +260,14 @@ def _laid_out(hidden: bool, member: bool, table: bool, ways: "Sequence[Way]") ->
                 used[VECTORS[floats]] = None
                 floats += 1
         found.append(Registers(tuple(names)) if names else None)
-    return Reading(hidden, member, tuple(found), used, stack)
+        if _is_whole(way):
+            whole.append(Registers(tuple(names)))
+    return Reading(hidden, member, tuple(found), used, stack, tuple(whole))
+
+
+def _is_whole(way: Way) -> bool:
+    """Whether a value has no part that may be left as it is: it is a number or a pointer."""
+    return isinstance(way, Value) and len(way.words) == 1 and way.size in (1, 2, 4, 8)
 
 
 def _on_stack(
@@ -230,17 +296,18 @@ def _agrees(reading: Reading, evidence: Evidence) -> bool:
 
 def _is_given(place: "Optional[Place]", what: Passing) -> bool:
     """Whether the caller has put an argument into its place for certain."""
-    if what.callers_fill:
-        return True
-    read = what.evidence.read if what.evidence is not None else ()
-    words = place.words if isinstance(place, Registers) else (None,)
-    return all((VECTORS[word] if isinstance(word, int) else word) in read for word in words)
+    evidence = what.evidence if what.evidence is not None else Evidence()
+    words = place.words if isinstance(place, Registers) else (None,)  # else in memory
+    names = [VECTORS[word] if isinstance(word, int) else word for word in words]
+    if evidence.lost and any(name is None or name in evidence.lost for name in names):
+        return False
+    return what.callers_fill or all(name in evidence.read for name in names)
 
 
 def agreed(what: Passing) -> "Iterator[Tuple[str, str, Optional[Place]]]":
     """Name, type and place of each argument; ``this`` first where it is passed, or may be."""
     found = readings(what)
-    member, place = this_place(found) if found else (what.member, None)
+    member, place = this_place(found, what.machine) if found else (what.member, None)
     if what.this is not None and member is not False:
         yield "this", what.this + "*", place if _is_given(place, what) else None
     for (name, kind), where in zip(what.parameters, places(what, found)):

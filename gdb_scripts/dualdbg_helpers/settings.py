@@ -38,6 +38,8 @@ class _Setting(gdb.Parameter):
         self.value = default
 
     def get_set_string(self):
+        for tell in _listeners:
+            tell()
         return ""
 
     def get_show_string(self, shown):
@@ -103,6 +105,12 @@ _CHOICES = (
 )
 
 _settings = {}
+_listeners = []
+
+
+def when_changed(tell):
+    """Has ``tell()`` called whenever the user has changed a setting."""
+    _listeners.append(tell)
 
 
 def register():

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dualdbg_helpers.elf import ElfFile
 from dualdbg_helpers.layout import installation, types_object, wanted
-from dualdbg_shared.libraries import C10
+from dualdbg_shared.libraries import C10, TORCH_CPU
 
 
 def rows(mapping: "dict[str, object]") -> str:
@@ -20,7 +20,9 @@ def rows(mapping: "dict[str, object]") -> str:
 
 
 def main(root: str) -> None:
-    found = installation.of(root, ElfFile.open(Path(root, "lib", f"{C10}.so")))
+    found = installation.of(
+        root, [ElfFile.open(Path(root, "lib", f"{name}.so")) for name in (C10, TORCH_CPU)]
+    )
     if found.version is None:
         sys.exit(f"{root} is no PyTorch installation: its version is not there.")
     maker = types_object.TypesObject(found)

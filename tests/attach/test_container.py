@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.symbols.elf.elf_file import ElfFile
+from dualdbg.target.interpreter import inspect
 from tests.cli.driver import dualdbg
 from tests.snapshot.programs_running import PROGRAMS
 from tests.support import require, wait_until
@@ -65,6 +67,13 @@ def contained(way: str, folder: Path, samples: Path) -> Iterator[int]:
             process.kill()
 
 
+def stripped_interpreter() -> set[str]:
+    """The name of the file that holds the interpreter, where it is stripped."""
+    facts = inspect(sys.executable)
+    file = facts.libpython or os.path.realpath(facts.executable)
+    return set() if ElfFile.open(file).has_symtab else {Path(file).name}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make namespaces of every kind")
 @pytest.mark.parametrize("way", WAYS)
 def test_native_frames_and_breakpoints(way: str, native_samples: Path, tmp_path: Path) -> None:
@@ -81,7 +90,9 @@ def test_native_frames_and_breakpoints(way: str, native_samples: Path, tmp_path:
         (stack,) = (event for event in done.events if event["event"] == "stack")
         native = [frame for frame in stack["frames"] if frame["kind"] == "native"]
         assert len(native) > 10
-        assert [frame for frame in native if frame["function"] is None] == []
+        # All files are found: who has no name is static in a stripped interpreter, which has its exported names alone.
+        nameless = {Path(frame["library"]).name for frame in native if frame["function"] is None}
+        assert nameless <= stripped_interpreter()
         assert stack["quality"] == "full"
         (frame,) = (one for one in native if one["function"] == "capi_call_back")
         assert frame["file"].endswith("sample_capi.cpp") and frame["line"]

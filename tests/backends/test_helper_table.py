@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.backends import gdb_helpers, gdb_probes
+from dualdbg.backends import gdb_helpers, gdb_probes, gdb_values
 from dualdbg.resources import resource_directory
 from dualdbg.session import attaching
 
@@ -25,7 +25,7 @@ def table() -> dict[str, tuple[str, str]]:
 
 def sent() -> dict[str, tuple[str, int]]:
     """What the client sends: by name, the method that does and the number of arguments."""
-    trees = [ast.parse(Path(one.__file__).read_text()) for one in (gdb_helpers, gdb_probes)]
+    trees = [ast.parse(Path(one.__file__).read_text()) for one in (gdb_helpers, gdb_probes, gdb_values)]
     found = {}
     for method in (node for tree in trees for node in ast.walk(tree)):
         if not isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):

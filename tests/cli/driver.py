@@ -90,11 +90,13 @@ def dualdbg(
 class JsonRun:
     """``dualdbg run --json``, steered line by line. Every event is in ``seen``."""
 
-    def __init__(self, *words: str | Path, cwd: Path | str | None = None) -> None:
+    def __init__(
+        self, *words: str | Path, cwd: Path | str | None = None, env: Mapping[str, str] | None = None
+    ) -> None:
         self.process = subprocess.Popen(
             [*DUALDBG, "run", "--json", *map(str, words)],
             cwd=cwd,
-            env=environment(),
+            env=environment(env),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -257,6 +257,14 @@ def test_pytorchs_dump_as_it_is_typed_elsewhere(folder: Path) -> None:
     assert told == [f"{dump!r} is C++, and the frame is one of Python"] * 3
 
 
+def test_pytorchs_dump_as_a_display(folder: Path) -> None:
+    dump = "((c10::IValue*)$rsi)->dump()"
+    words = [f"display {dump}", f"display/x {dump}", "frame function work", "display", f"display {dump}"]
+    rows = [row for event in batch(folder, "helper", *words).of("variables") for row in event["variables"]]
+    assert len(rows) == 2 + 2 + 1
+    assert all("type ivalue $rsi: it reads memory and calls nothing>" in row["value"] for row in rows)
+
+
 def test_a_dump_of_a_name_that_the_frame_does_not_have(folder: Path) -> None:
     """What is told to type is something that works there."""
     done = batch(

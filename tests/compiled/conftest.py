@@ -1,4 +1,4 @@
-"""The sample, compiled once: PyTorch's compiler needs half a minute."""
+"""The sample, compiled once: PyTorch's compiler needs half a minute. And a folder with one record, made at once."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import pytest
 from dualdbg.known.generated_code import COMPILED_DEBUG
 from tests.dap.conftest import adapter, client  # noqa: F401
 from tests.support import ROOT, SAMPLES, require
+
+from .made_records import KERNEL, SOURCE, record, write
 
 SAMPLE = SAMPLES / "compiled_model.py"
 
@@ -70,3 +72,14 @@ def _without_records(made: Path, tmp_path: Path) -> Path:
     folder = tmp_path / "cache"
     shutil.copytree(made, folder, ignore=shutil.ignore_patterns("fxgraph", "aotautograd", "done"))
     return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With a record, and the source and the library of its kernel."""
+    write(tmp_path, record())
+    (tmp_path / "zz").mkdir()
+    code = SOURCE.split("r'''")[1].split("'''")[0]
+    (tmp_path / "zz" / f"{KERNEL}.main.cpp").write_text(code + "\nstatic PyObject* kernel_py();\n")
+    (tmp_path / "zz" / f"{KERNEL}.main.so").touch()
+    return tmp_path

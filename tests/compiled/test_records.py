@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +16,9 @@ from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
 from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
 from dualdbg.symbols.torch.compiled_package import kernels_of_package
 from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
-from dualdbg.symbols.torch.compiled_search import find_kernels
 from tests.cli.driver import dualdbg
 
-MODULE = "c" + "ab" + "2" * 49
-KERNEL = "c" + "zz" + "3" * 49
-SOURCE = """\
-from torch._inductor.async_compile import AsyncCompile
-async_compile = AsyncCompile()
-
-cpp_fused_add_0 = async_compile.cpp_pybinding(['float*', 'const float*'], r\'\'\'
-#include <torch/csrc/inductor/cpp_prefix.h>
-extern "C" void kernel(float* out_ptr0, const float* in_ptr0) { out_ptr0[0] = in_ptr0[0] + 1; }
-\'\'\')
-
-class Runner:
-    def call(self, args):
-        buf0 = args
-        # [Provenance debug handles] cpp_fused_add_0:1
-        cpp_fused_add_0(buf0, buf0)
-        # [Provenance debug handles] extern_kernels.mm:2
-        # another comment
-        extern_kernels.mm(buf0, buf0, out=buf0)
-        # [Provenance debug handles] extern_kernels.mm:3
-        extern_kernels.mm(buf0, buf0, out=buf0)
-"""
-TRACES = {
-    "cpp_fused_add_0:1": [
-        '  File "/home/model.py", line 10, in step\n    total = scale(x) + 1\n            ^^^^^\n'
-        '  File "/home/model.py", line 5, in scale\n    return x\n',
-        '  File "/home/model.py", line 11, in step\n    total = total + 1\n',
-    ],
-    "extern_kernels.mm:2": ['  File "/home/model.py", line 20, in step\n    return a @ b\n'],
-    "extern_kernels.mm:3": ['  File "/home/layers.py", line 7, in forward\n    return a @ b\n'],
-}
-
-
-class CompiledFxGraph:
-    """Pickled as PyTorch's class of the same name is: a dict of its members, in their order."""
-
-    def __init__(self, **members: Any) -> None:
-        self.__dict__.update(current_callable=None, **members)
+from .made_records import GRAPH, KERNEL, MODULE, SOURCE, TRACES, CompiledFxGraph, package, record, write
 
 
 class Evil:
@@ -68,30 +29,6 @@ class Evil:
 
     def __reduce__(self) -> Any:
         return os.system, (self.command,)
-
-
-def write(folder: Path, data: bytes, name: str = "record") -> None:
-    path = folder / "fxgraph" / "ab" / "key" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-
-
-def record(traces: Any = TRACES, **more: Any) -> bytes:
-    members = {"cache_key": MODULE, "source_code": SOURCE}
-    if traces is not None:
-        members["inductor_provenance_stack_traces_str"] = json.dumps(traces)
-    return pickle.dumps(CompiledFxGraph(**members, **more))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """With the record above, and the source and the library of its kernel."""
-    write(tmp_path, record())
-    (tmp_path / "zz").mkdir()
-    code = SOURCE.split("r'''")[1].split("'''")[0]
-    (tmp_path / "zz" / f"{KERNEL}.main.cpp").write_text(code + "\nstatic PyObject* kernel_py();\n")
-    (tmp_path / "zz" / f"{KERNEL}.main.so").touch()
-    return tmp_path
 
 
 def test_the_kernels_of_a_record(folder: Path) -> None:
@@ -109,35 +46,6 @@ def test_the_kernels_of_a_record(folder: Path) -> None:
     assert [call.line for call in multiplied.calls] == [16, 18]
     assert code.library_of(added) == folder / "zz" / f"{KERNEL}.main.so"
     assert code.library_of(multiplied) is None
-
-
-GRAPH = """\
-cpp_wrapper_src = (
-r'''
-#include <torch/csrc/inductor/cpp_wrapper/cpu.h>
-extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
-                       float* out_ptr0);
-extern "C"  void  cpp_fused_sum_1();
-void inductor_entry_impl(AtenTensorHandle* input_handles, AtenTensorHandle* output_handles) {
-    // [Provenance debug handles] cpp_fused_add_0:1
-    cpp_fused_add_0((const float*)(a.data_ptr()), (float*)(b.data_ptr()));
-    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
-    // another comment
-    AOTI_TORCH_ERROR_CODE_CHECK(aoti_torch_cpu_mm_out(b, a, a));
-    // [Provenance debug handles] cpp_fused_sum_1:3
-    cpp_fused_sum_1();
-}
-extern "C"  void  cpp_fused_add_0(const float* in_ptr0,
-                       float* out_ptr0)
-{
-}
-extern "C"  void  cpp_fused_sum_1()
-{
-}
-'''
-)
-inductor_entry = CppWrapperCodeCache.load_pybinding(main_code=cpp_wrapper_src)
-"""
 
 
 def test_a_graph_that_is_one_library(tmp_path: Path) -> None:
@@ -401,38 +309,6 @@ def test_a_kernel_for_triton_is_named_with_what_triton_has_made_of_it(tmp_path: 
     ]
 
 
-WRAPPER = """\
-void AOTInductorModel::run_impl() {
-    // [Provenance debug handles] cpp_fused_add_0:1
-    cpp_fused_add_0(a, b);
-    // [Provenance debug handles] aoti_torch_cpu_mm_out:2
-    aoti_torch_cpu_mm_out(b, a, a);
-}
-"""
-DEFINITION = 'extern "C"  void  cpp_fused_add_0(const float* in_ptr0,\n    float* out_ptr0)\n{\n}\n'
-
-
-def package(path: Path, *leave_out: str) -> Path:
-    """A package of AOTInductor, as it is laid out in its archive."""
-    folder = "model/data/aotinductor/model"
-    traces = {
-        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
-        "aoti_torch_cpu_mm_out:2": TRACES["extern_kernels.mm:2"],
-    }
-    rows = {handle: {"stack_traces": lines, "post_grad_nodes": []} for handle, lines in traces.items()}
-    files = {
-        f"{MODULE}.wrapper.cpp": WRAPPER,
-        f"{KERNEL}.kernel.cpp": DEFINITION,
-        f"{MODULE}.wrapper.so": "a library",
-        "kernel_information.json": json.dumps(rows),
-    }
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, text in files.items():
-            if name not in leave_out:
-                archive.writestr(f"{folder}/{name}", text)
-    return path
-
-
 def test_the_kernels_of_a_package(tmp_path: Path) -> None:
     inside = f"{package(tmp_path / 'model.pt2')}/model/data/aotinductor/model"
     added, multiplied = kernels_of_package(tmp_path / "model.pt2")
@@ -463,105 +339,3 @@ def test_what_is_no_package_is_said(tmp_path: Path, cut: int) -> None:
         kernels_of_package(path)
     with pytest.raises(SymbolError, match="No such file"):
         kernels_of_package(tmp_path / "none.pt2")
-
-
-@pytest.fixture
-def graph(tmp_path: Path) -> Path:
-    """A folder with one graph that is one library."""
-    traces = {
-        "cpp_fused_add_0:1": TRACES["cpp_fused_add_0:1"],
-        "cpp_fused_sum_1:3": ['  File "/home/model.py", line 30, in step\n    return total.sum()\n'],
-    }
-    members = {"cache_key": MODULE, "source_code": GRAPH}
-    text = json.dumps(traces)
-    write(tmp_path, pickle.dumps(CompiledFxGraph(**members, inductor_provenance_stack_traces_str=text)))
-    source = tmp_path / "zz" / f"{KERNEL}.main.cpp"
-    source.parent.mkdir()
-    source.write_text(GRAPH.split("r'''")[1].split("'''")[0] + "\n// the entry of Python\n")
-    source.with_suffix(".so").touch()
-    return tmp_path
-
-
-def _back(wanted: str, where: Path | None) -> list[tuple[str, str]]:
-    found = find_kernels(wanted, where)
-    return [(one.kernel.name, lines_text(one.kernel.lines or ())) for one in found]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        ("cpp_fused_add_0", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        ("cpp_fused_add_0(float*, const float*)", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        (f"{KERNEL}.main.cpp", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        (f"{KERNEL}.main.so", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        (f"{KERNEL}.main.cpp:3", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        (f"{MODULE}.py:13", [("cpp_fused_add_0", "model.py:5, 10-11")]),
-        (f"{MODULE}.py:16", [("extern_kernels.mm", "model.py:20")]),  # and not what the other call computes
-        (f"{MODULE}.py:18", [("extern_kernels.mm", "layers.py:7")]),
-    ],
-)
-def test_the_way_back(folder: Path, wanted: str, found: list[tuple[str, str]]) -> None:
-    assert _back(wanted, folder) == found
-    paths = [*folder.glob(f"*/{wanted.partition(':')[0]}")]
-    for path in paths:  # a file is its own place
-        assert _back(f"{path}{wanted.partition(path.name)[2]}", None) == found
-
-
-def test_the_way_back_in_a_graph_that_is_one_library(graph: Path) -> None:
-    source = f"{KERNEL}.main.cpp"
-    rows = (graph / "zz" / source).read_text().splitlines()
-    first = rows.index("    cpp_fused_add_0((const float*)(a.data_ptr()), (float*)(b.data_ptr()));") + 1
-    defined = [at for at, row in enumerate(rows, 1) if row.startswith('extern "C"  void  cpp_fused_add_0(')][
-        1
-    ]
-    added, summed = ("cpp_fused_add_0", "model.py:5, 10-11"), ("cpp_fused_sum_1", "model.py:30")
-    assert _back(source, graph) == [added, summed]
-    assert _back(f"{source}:{first}", graph) == [added]
-    assert [_back(f"{source}:{defined + more}", graph) for more in range(4)] == [[added]] * 4
-    assert _back(f"{source}:{defined + 4}", graph) == [summed]
-    for line in (1, first - 1, len(rows), 10**6):
-        with pytest.raises(SymbolError, match="is in no kernel") as raised:
-            find_kernels(f"{source}:{line}", graph)
-        assert f"dualdbg ops --compiled {source}" in raised.value.hint
-
-
-def test_the_way_back_in_a_package(tmp_path: Path) -> None:
-    where = package(tmp_path / "model.pt2")
-    assert _back(f"{KERNEL}.kernel.cpp:2", where) == [("cpp_fused_add_0", "model.py:5, 10-11")]
-    assert _back(f"/tmp/unpacked/{MODULE}.wrapper.cpp:5", where) == [("aoti_torch_cpu_mm_out", "model.py:20")]
-    assert _back("cpp_fused_add_0", where) == [("cpp_fused_add_0", "model.py:5, 10-11")]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "message", "hint"),
-    [
-        ("kernel", "is what the function of every library is called", "cpp_fused_add_0"),
-        (f"{MODULE}.py:17", "no kernel is called in line 17", "13, 16, 18"),
-        (f"{KERNEL}.main.cpp:99", "line 99 of", f"ops --compiled {KERNEL}.main.cpp"),
-        (f"{'c' + '4' * 51}.py", "has no record of c4", "--cache PATH"),
-        ("cpp_fused_mul_7", "and none is called so", "extern_kernels.mm"),
-    ],
-)
-def test_what_leads_nowhere_back(folder: Path, wanted: str, message: str, hint: str) -> None:
-    with pytest.raises(SymbolError, match=message) as raised:
-        find_kernels(wanted, folder)
-    assert hint in raised.value.hint
-
-
-@pytest.mark.processes
-def test_resolve_knows_lines(folder: Path) -> None:
-    source = next(folder.glob("zz/*.cpp"))
-    done = dualdbg("resolve", f"{source}:3", "math.sin")
-    assert done.status == 0
-    assert "  cpp_fused_add_0(float*, const float*)  called in line 13" in done.stdout
-    assert "      model.py:10 step  total = scale(x) + 1" in done.stdout
-    assert "math.sin  (built-in function)" in done.stdout
-    done = dualdbg("resolve", "model.py:20", "model.py:21", "--cache", folder, "--json")
-    assert done.status == 3
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["name"], row.get("kernel")) for row in rows] == [
-        ("model.py:20", "extern_kernels.mm"),
-        ("model.py:21", None),
-    ]
-    assert "no kernel in" in rows[1]["error"]
-    dualdbg("resolve", "math.sin", "--cache", folder).complains("--cache goes with FILE:LINE")

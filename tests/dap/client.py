@@ -23,7 +23,7 @@ from dualdbg.protocol import dap
 from tests.support import ROOT, SHARED
 
 SCHEMA = SHARED / "schemas" / "debugAdapterProtocol.json"
-SECONDS = 90.0
+SECONDS = 180.0
 
 Message = dict[str, Any]
 

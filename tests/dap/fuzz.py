@@ -18,7 +18,7 @@ from dualdbg.protocol import dap
 
 from .client import Client
 
-SECONDS = 60.0  # until a batch is answered; the machine may be busy
+SECONDS = 180.0  # until a batch is answered; the machine may be busy
 _SLOW = 5.0
 _ENDING = ("disconnect", "terminate", "restart", "launch", "attach")
 

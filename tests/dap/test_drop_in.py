@@ -336,13 +336,17 @@ def test_an_expression_without_a_frame_has_the_names_of_the_main_module(
 
 def test_continue_overtakes_a_step_that_has_not_begun(client: Client, program: Write) -> None:
     """The thread is busy with an expression, so the step waits for it. It does not leave the next stop then."""
-    path = program("import time\ntime.sleep(0.2)\nx = 1\ny = 2\n")
+    path = program("import os, time\ntime.sleep(0.2)\nx = 1\ny = 2\n")
     client.start({"program": str(path), "steppingResumesAllThreads": False}, lines={path: [2, 4]})
     thread = client.stopped()["threadId"]
     frame = client.stack(thread)[0]
-    client.send("evaluate", {"expression": "time.sleep(1)", "frameId": frame["id"], "context": "repl"})
-    client.send("next", {"threadId": thread})
-    client.send("continue", {"threadId": thread})
+    over = path.with_name("over")
+    busy = f"[time.sleep(0.01) for _ in iter(lambda: os.path.exists({str(over)!r}), True)]"
+    client.send("evaluate", {"expression": busy, "frameId": frame["id"], "context": "repl"})
+    taken = [client.send(command, {"threadId": thread}) for command in ("next", "continue")]
+    for one in taken:
+        client.answer(one)
+    over.touch()
     assert client.stack(client.stopped()["threadId"])[0]["line"] == 4
     client.go("continue", thread)
     assert finish(client) == 0

@@ -19,7 +19,7 @@ from tests.cli.driver import DUALDBG, environment
 from tests.dap.client import Client, StdioAdapter
 from tests.dap.test_launch import Terminals
 
-SECONDS = 60.0
+SECONDS = 180.0
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,13 @@ with open(os.environ["DUALDBG_TEST_PLAN"], encoding="utf-8") as plan_file:
 
 
 def execute(command):
-    start = time.perf_counter()
+    start = time.process_time()
     record = {"command": command, "output": "", "error": None}
     try:
         record["output"] = gdb.execute(command, to_string=True)
     except gdb.error as error:
         record["error"] = str(error)
-    record["seconds"] = time.perf_counter() - start
+    record["seconds"] = time.process_time() - start
     return record
 
 

@@ -104,6 +104,10 @@ def test_functions_of_another_abi(what: str) -> None:
 
 REACHES = {
     "the second word": (["add    0x10(%rsp),%edi", "ret"], 8),
+    "behind a jump": (["push   %rbx", "je     0x10c", "mov    0x18(%rsp),%rax", "pop    %rbx", "ret"], 8),
+    "behind a call that never returns": (
+        ["je     0x110", "sub    $0x18,%rsp", "call   0x900", "nop", "mov    0x20(%rsp),%rax", "ret"], None,
+    ),
     "behind pushes": (["push   %rbx", "sub    $0x10,%rsp", "mov    0x20(%rsp),%eax", "ret"], 0),
     "by the frame": ([*FRAME, "mov    0x18(%rbp),%eax", "ret"], 8),
     "its own": ([*FRAME, "sub    $0x20,%rsp", "mov    0x8(%rsp),%eax", "mov    -0x8(%rbp),%eax", "ret"], None),
@@ -112,13 +116,36 @@ REACHES = {
 }  # fmt: skip
 
 
+BEGINS_WITH_FRAME = {
+    "at once": ([*FRAME, "ret"], True),
+    "behind an alignment of the stack": (["lea    0x8(%rsp),%r10", "push   -0x8(%r10)", *FRAME, "ret"], True),
+    "not at once": (["push   %rbp", "mov    $0x7,%esi", "mov    %rsp,%rbp", "ret"], False),
+    "none": (["push   %rbp", "mov    %rdi,%rbp", "ret"], False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BEGINS_WITH_FRAME)
+def test_what_sets_up_its_frame_first(what: str) -> None:
+    texts, expected = BEGINS_WITH_FRAME[what]
+    assert module("entry_code").sets_frame_first(code(*texts)) is expected
+
+
 @pytest.mark.parametrize("what", REACHES)
 def test_how_far_a_function_reaches_into_the_stack(what: str) -> None:
     texts, expected = REACHES[what]
-    found = module("entry_code").evidence(code(*texts))
-    assert found.stack == expected
+    reach = module("frame_offsets").reach(code(*texts))
+    found = module("entry_code").evidence(code(*texts))._replace(stack=reach)
+    assert reach == expected
     kept = expected is None or expected < 8
     assert places(["int"] * 7, False, False, evidence=found)[6] == ("0" if kept else None)
+
+
+def test_where_a_loop_begins_at_the_entry_only_what_it_leaves_alone_is_known() -> None:
+    found = module("entry_code").evidence(
+        code("mov    (%rdi),%rsi", "lea    0x8(%rdi),%rdi", "jne    0x100", "ret")
+    )
+    assert places(["long*", "int", "double"], False, False, evidence=found) == [None, None, "xmm0"]
+    assert places(["int", "long", "long double"], False, False, evidence=found) == [None, None, None]
 
 
 NO_HIDDEN_RESULT = {
@@ -204,9 +231,17 @@ def test_an_argument_is_where_all_readings_agree() -> None:
     assert places(["int"], False, None, evidence=evidence(("rsi",))) == ["rsi"]
     assert places(["int"], False, None, evidence=evidence(("rdi",), ("rdi",))) == ["rsi"]
     assert places(["int"], False, None, evidence=evidence(("rdi",), (), ("rdi",), True)) == ["rdi"]
-    assert places(["int"], False, None, filled=("rdi", "rsi")) == ["rsi"]
-    assert places(["int"], False, None, filled=("rsi", "rdx")) == [None]  # perhaps for something else
-    assert places(["int"] * 6, False, False, filled=("rcx", "rdx", "r8", "r9")) == [None] * 6  # another ABI
+    call = module("placing").Call
+    assert places(["int"], False, None, call=call(("rdi", "rsi"))) == ["rsi"]
+    assert places(["int"], False, None, call=call(("rsi", "rdx"))) == [None]  # perhaps for something else
+    assert (
+        places(["int"] * 6, False, False, call=call(("rcx", "rdx", "r8", "r9"))) == [None] * 6
+    )  # another ABI
+    assert places(["int"], False, None, call=call(registers=("rdi", "rdx"))) == ["rdi"]
+    assert places(["std::optional<long>"], False, None, call=call(registers=("rdi", "rdx"))) == [None]
+    assert places(["int"] * 6, False, None, call=call(words=(8,))) == ["rdi", "rsi", "rdx", "rcx", "r8", "r9"]
+    assert places(["int"] * 6, False, None, call=call(words=(0, 8)))[5] is None
+    assert places(["int"] * 6, False, None, call=call(least=8))[5] == "0"
     assert places(["Unknown", "int"], False, False) == [None, None]
     assert places(["Unknown", "int"], False, False, by_address=("Unknown",)) == ["rdi", "rsi"]
     assert places(["int S::*", "void (*)(int)", "void (S::*)(int)"], False, False) == [

@@ -15,7 +15,7 @@ SCRIPT = """\
 import sys
 from dualdbg_helpers.elf import ElfFile
 from dualdbg_helpers.layout import installation
-print(installation.of("/", ElfFile.open(sys.argv[1])).cxx11_abi)
+print(installation.of("/", [ElfFile.open(sys.argv[1])]).cxx11_abi)
 """
 # As c10 has it, beside what libstdc++ has for both.
 C10 = """\

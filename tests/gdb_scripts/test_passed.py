@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import platform
 import random
 import shutil
 import subprocess
@@ -58,6 +59,14 @@ def real(chance: random.Random) -> tuple[str, str]:
     return f"{number!r}", f"{number!r}"
 
 
+def complex_of(kind: str) -> Maker:
+    def make(chance: random.Random) -> tuple[str, str]:
+        (one, _), (other, _) = real(chance), real(chance)
+        return f"std::complex<{kind}>({one}, {other})", f"{one} + {other}i"
+
+    return make
+
+
 def view(chance: random.Random) -> tuple[str, str]:
     word = "".join(chance.choice("abc é") for _ in range(chance.randrange(6)))
     return f'std::string_view("{word}")', f'"{word}"'
@@ -71,6 +80,9 @@ def pointer(chance: random.Random) -> tuple[str, str]:
 VIEW = "std::basic_string_view<char, std::char_traits<char> >"
 TYPES: dict[str, Maker] = {
     "bool": boolean,
+    "char": integer(-128, 127)
+    if platform.machine() == "x86_64"
+    else integer(0, 255),  # AArch64's has no sign
     "signed char": integer(-128, 127),
     "unsigned char": integer(0, 255),
     "short": integer(-(1 << 15), (1 << 15) - 1),
@@ -81,6 +93,8 @@ TYPES: dict[str, Maker] = {
     "unsigned long": integer(0, 1 << 62),
     "float": real,
     "double": real,
+    "std::complex<float>": complex_of("float"),
+    "std::complex<double>": complex_of("double"),
     "void*": pointer,
     "long const&": integer(-5, 5),
     VIEW: view,
@@ -99,6 +113,7 @@ TYPES: dict[str, Maker] = {
 HEAD = """\
 #include <array>
 #include <climits>
+#include <complex>
 #include <optional>
 #include <string>
 #include <string_view>

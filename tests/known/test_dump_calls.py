@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dualdbg.known.dump_calls import instead_of, is_meant_for_a_native_frame
 
@@ -61,6 +63,7 @@ ELEMENT = "ivalue (long)*(long*)$rsi + 16"
         ("(*(at::Tensor**)$rsi)->print()", "tensor *(long*)$rsi"),
         ("((torch::jit::Graph**)$rdi)[1]->dump()", "jit-graph *(long*)((long)$rdi + 8)"),
         ("(*(torch::jit::Stack**)$rsi)->back().dump()", "ivalue-stack *(long*)$rsi"),
+        ("((torch::jit::Graph*)$rdi)[1].dump()", "jit-graph ADDRESS"),  # nobody has an array of them
         # what holds a pointer
         ("(*(std::shared_ptr<torch::jit::Graph>*)$rdi)->dump()", "jit-graph *(long*)$rdi"),
         ("((std::shared_ptr<torch::jit::Graph>*)$rdi)->get()->dump()", "jit-graph *(long*)$rdi"),
@@ -69,6 +72,49 @@ ELEMENT = "ivalue (long)*(long*)$rsi + 16"
 )
 def test_a_cast_tells_the_command(typed: str, instead: str) -> None:
     assert instead_of(typed) == f"type {instead}: it reads memory and calls nothing"
+    assert is_meant_for_a_native_frame(typed)
+
+
+STACKS = (
+    *("std::vector<c10::IValue>", "const std::vector<c10::IValue>", "struct std::vector<c10::IValue>"),
+    *("std::vector<c10::IValue, std::allocator<c10::IValue> >", "torch::jit::Stack", "Stack"),
+)
+STACK_CASTS = (
+    ("({}*)$rsi", "$rsi"),
+    ("({} *) $rdi", "$rdi"),
+    ("*({}*)$x1", "$x1"),
+    ("reinterpret_cast<{}*>($rsi)", "$rsi"),
+    ("({}*)*(long*)($rsp+8)", "*(long*)($rsp+8)"),
+    ("*({}**)($rsp+8)", "*(long*)($rsp+8)"),
+)
+ELEMENTS = (
+    *(
+        "{}->data()",
+        "{}->data()[1]",
+        "{}->at(0)",
+        "{}->back()",
+        "{}->front()",
+        "*{}->begin()",
+        "{}->end()[-1]",
+    ),
+    *("{}.data()", "{}.at(0)", "{}[0]", "(*{})[0]", "(*{}).at(0)", "{}->operator[](0)"),
+)
+DUMPS = (
+    *("{}->dump()", "{}.dump()", "(*{}).dump()", "({})->dump();", "((c10::IValue*){})->dump()"),
+    *("((c10::IValue*)({}))->dump()", "((IValue*)&({}))->dump()", "(*(c10::IValue*){}).dump()"),
+    "reinterpret_cast<c10::IValue*>({})->dump()",
+)
+
+
+@given(
+    st.sampled_from(STACKS), st.sampled_from(STACK_CASTS), st.sampled_from(ELEMENTS), st.sampled_from(DUMPS)
+)
+@settings(max_examples=500)
+def test_an_element_of_any_stack_is_answered_with_the_stack(
+    type: str, cast: tuple[str, str], element: str, dump: str
+) -> None:
+    typed = dump.format(element.format(f"({cast[0].format(type)})"))
+    assert instead_of(typed) == f"type ivalue-stack {cast[1]}: it reads memory and calls nothing"
     assert is_meant_for_a_native_frame(typed)
 
 
@@ -99,7 +145,6 @@ def test_an_element_of_the_stack(typed: str) -> None:
     [
         "((MyType*)$rsi)->dump()",
         "((std::vector<int>*)$rsi)->dump()",
-        "((torch::jit::Graph*)$rdi)[1].dump()",  # nobody has an array of them
         "((c10::IValue*)$rsi)->isTensor()",
         "x.size()",
         "strlen(text)",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.cli.commands import ops
-from dualdbg.cli.commands.ops import operator_of
+from dualdbg.cli.commands.ops import operator_of, with_namespace
 from dualdbg.errors import SpecError, UsageError
 from dualdbg.symbols.torch.generated_files import Generation, generation
 from dualdbg.symbols.torch.generated_report import as_data, as_text, in_repository
@@ -159,3 +159,21 @@ def test_no_operator() -> None:
 )
 def test_names_of_python_mean_operators(typed: str, meant: str) -> None:
     assert operator_of(typed) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("mylib.myop", "mylib::myop"),
+        ("mylib.myop.out", "mylib::myop.out"),
+        ("mylib::myop.out", "mylib::myop.out"),
+        ("add.Tensor", "add.Tensor"),
+        ("add.Tensorr", "add.Tensorr"),
+        ("adl.Tensor", "adl.Tensor"),  # a slip in the name of add
+        ("aten.mm.out", "aten::mm.out"),
+    ],
+)
+def test_a_namespace_before_a_dot_is_told_from_an_operator(
+    torch: TorchInstallation, typed: str, meant: str
+) -> None:
+    assert with_namespace(typed, torch.table) == meant

@@ -140,10 +140,11 @@ def test_operators_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """resolve does not promise that its name is a breakpoint, and the places that it names are come to."""
     assert resolve.main(["torch.ops.quantized.add"]) == 0
-    assert (
-        "-b quantized::add finds nothing, for its kernels are in PyTorch's own libraries"
-        in capsys.readouterr().out
-    )
+    text = capsys.readouterr().out
+    assert "-b quantized::add finds nothing, for its kernels are in PyTorch's own libraries" in text
+    for written in ("quantized::add", "quantized.add"):
+        assert resolve.main([written]) == 0
+        assert capsys.readouterr().out == text
     assert resolve.main(["torch.ops.quantized.add.default", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     specs = [entry["spec"] for entry in answer["entries"] if not entry["role"].endswith("dispatcher")]
@@ -156,6 +157,9 @@ def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest
     options = [option for spec in specs for option in ("-b", spec)]
     shown = dualdbg("run", "--batch", *options, "-x", "bt", str(program)).stdout
     assert "* Breakpoint " in shown and f"<module>  {program}:3" in shown
+    shown = dualdbg("run", "--batch", "-b", "quantized::add.out", "-b", "quantized.add", str(program)).stdout
+    assert "dualdbg resolve quantized::add.out has the places of its kernels" in shown
+    assert "an operator of quantized: quantized::add" in shown
     assert ops.main(["c10d::allreduce_.default", "--json"]) == 0  # its arguments are objects of TorchBind
     [allreduce] = json.loads(capsys.readouterr().out)["overloads"]
     assert "CPU" in {key for kernel in allreduce["kernels"] for key in kernel["keys"]}

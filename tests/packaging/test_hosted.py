@@ -64,6 +64,18 @@ def test_no_job_keeps_credentials(workflow: Path) -> None:
     assert checkouts and all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
+NOT_PINNED = {"pypa/gh-action-pypi-publish@release/v1"}  # release.yml says why
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.name)
+def test_an_action_is_a_commit_whose_version_is_told(workflow: Path) -> None:
+    """A tag can be moved by who owns the action, a commit cannot."""
+    used = re.findall(r"^ *- uses: (.*)$", workflow.read_text(encoding="utf-8"), re.M)
+    assert used
+    pinned = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert [action for action in used if not pinned.fullmatch(action)] == sorted(NOT_PINNED & {*used})
+
+
 def test_the_matrix_is_that_of_the_page() -> None:
     page = (ROOT / "docs/systems.md").read_text(encoding="utf-8").partition("\n## ")[0]
     rows = re.findall(

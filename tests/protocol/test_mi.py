@@ -117,10 +117,10 @@ BROKEN = [
 
 @pytest.mark.parametrize("line", BROKEN, ids=lambda line: line[:24])
 def test_what_is_no_record_is_refused_at_once(line: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ProtocolError):
         mi.parse_line(line)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_tuple_of_values_is_a_list() -> None:
@@ -133,10 +133,10 @@ def test_a_tuple_of_values_is_a_list() -> None:
 
 def test_the_longest_record_takes_seconds_at_most() -> None:
     rows = ",".join(['{x="1"}'] * (mi_grammar.MAXIMUM // 9))
-    start = time.perf_counter()
+    start = time.process_time()
     record = mi.parse_line(f"1^done,a=[{rows}]")
     assert isinstance(record, mi.Result) and len(record.payload.rows("a")) == mi_grammar.MAXIMUM // 9
-    assert time.perf_counter() - start < 20  # a second where nothing else runs
+    assert time.process_time() - start < 20  # it takes a second
 
 
 def test_events_that_nobody_wants_are_not_read() -> None:

@@ -12,22 +12,9 @@ import pytest
 
 from tests import support
 from tests.pytest_plugin.driver import run_pytest
+from tests.refused_calls import PTRACE, without
 
 SUITE = {"test_it.py": "import ctypes\ndef test_a(): ctypes.string_at(0)\ndef test_b(): pass\n"}
-
-# A filter that refuses ptrace(2): the kernel's own way, seccomp(2), as a container may have it.
-_REFUSES = """
-import ctypes, os, platform, struct, sys
-number = {"x86_64": 101, "aarch64": 117}[platform.machine()]
-rules = ((0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000))
-code = b"".join(struct.pack("HBBI", *rule) for rule in rules)
-buffer = ctypes.create_string_buffer(code)
-program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(buffer)))
-libc = ctypes.CDLL(None, use_errno=True)
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) == 0, os.strerror(ctypes.get_errno())
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 
 
 def test_a_container_without_the_capability_will_do(tmp_path: Path) -> None:
@@ -39,7 +26,7 @@ def test_a_container_without_the_capability_will_do(tmp_path: Path) -> None:
 
 
 def test_where_nothing_may_be_traced_the_suite_still_goes_on(tmp_path: Path) -> None:
-    prefix = (sys.executable, "-c", _REFUSES)
+    prefix = without(PTRACE)
     done = run_pytest(tmp_path, SUITE, "--dualdbg", prefix=prefix)
     assert done.totals == {"failed": 1, "passed": 1}
     assert "was ended by SIGSEGV" in done.out

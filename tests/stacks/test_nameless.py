@@ -31,7 +31,7 @@ print("end", flush=True)
 KEPT = {"stopped": ("origin", "reason"), "stack": ("quality", "note"), "frame": ()}
 
 
-@pytest.fixture(params=python_versions.NAMES[4:])  # from 3.12 on, which keeps something on the stack
+@pytest.fixture(params=python_versions.NAMES[3:])  # from 3.11 on, which keeps something on the stack
 def python(request: pytest.FixtureRequest) -> Path:
     return other_interpreter(request.param)
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from dualdbg.model import Exit
+from dualdbg.patience import patient
 from dualdbg.target.calls import MeetingPoint
 from dualdbg.target.launcher import Launch, Target, spawn
 
-DEADLINE = 60.0  # seconds; only a hang takes that long
+DEADLINE = patient(120.0)  # seconds; only a hang takes that long
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -35,12 +34,10 @@ def test_stops_steps_and_values_do_without(tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(LIMITED + "x = 1\ny = [1, 2]\nz = 3\nprint('end')\n")
     words = ["-b", "program.py:5", "-x", "print x", "-x", "next", "-x", "print y", "-x", "continue"]
-    begun = time.monotonic()
     done = dualdbg("run", "--batch", *words, path, cwd=tmp_path)
     assert done.status == 0, done
     assert "did not answer" not in done.stdout + done.stderr and "Traceback" not in done.stderr
     assert "[1, 2]" in done.stdout and "end" in done.stdout
-    assert time.monotonic() - begun < 60
 
 
 # The first differ in who meets the limit: the target, the target and dualdbg, the target when it begins to be traced.

@@ -18,6 +18,7 @@ VM = support.SHARED / "yama-vm" / "run"
 ROOT = 0
 NOBODY = 65534
 _SECONDS = 1800  # for a job on an emulated machine; a row of commands takes three minutes
+_BOOTS = 5  # at most
 _SUDOERS = "#65534 ALL=(ALL) NOPASSWD: ALL"
 _SUDOERS_FILE = "/etc/sudoers.d/test"
 _ENDS = "-- the job ended with "
@@ -60,17 +61,29 @@ def run(jobs: Sequence[Job], core: Path) -> dict[Job, Output]:
         f"export HOME=/tmp CORE={shlex.quote(str(core))}",
         *(line for job in in_turn for line in _commands(job)),
     ]
-    limit = _SECONDS * len(jobs)
-    done = subprocess.run(
-        [str(VM), str(min(job.scope for job in jobs)), "0", "\n".join(commands)],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "YAMA_VM_SECONDS": str(limit)},
-        timeout=limit + 60,
-    )
+    done = _boot(min(job.scope for job in jobs), "\n".join(commands), _SECONDS * len(jobs))
     assert done.returncode == 0, done.stdout + done.stderr
     return dict(zip(in_turn, _outputs(done.stdout), strict=True))
+
+
+def _boot(scope: int, commands: str, seconds: int) -> subprocess.CompletedProcess[str]:
+    """What the virtual machine printed. It is booted again where its kernel gives up before it runs anything.
+
+    On a busy machine the emulated timer may be so late that the kernel takes it for broken (check_timer in
+    arch/x86/kernel/apic/io_apic.c). The kernel's option no_timer_check would prevent that.
+    """
+    for _ in range(_BOOTS):
+        done = subprocess.run(
+            [str(VM), str(scope), "0", commands],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            env={**os.environ, "YAMA_VM_SECONDS": str(seconds)},
+            timeout=seconds + 60,
+        )
+        if "IO-APIC + timer doesn't work" not in done.stderr:
+            break
+    return done
 
 
 def _commands(job: Job) -> Iterator[str]:

@@ -6,17 +6,22 @@ import asyncio
 import shutil
 import subprocess
 import sys
-import time
 import uuid
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual._xterm_parser import XTermParser
+from textual.events import Key
 
+from dualdbg.tui.driver_keys import alt_is_alt
 from dualdbg.tui.terminal.cells import Look
 from dualdbg.tui.terminal.keys import sequence
 from dualdbg.tui.terminal.parser import Parser
 from dualdbg.tui.terminal.pty import ProgramTerminal
+from dualdbg.tui.terminal.reflow import as_row
 from dualdbg.tui.terminal.screen import Row, Screen
 from tests import support
 
@@ -66,8 +71,30 @@ def shown(screen: Screen) -> list[str]:
     return [row.text() for row in screen.rows]
 
 
+NARROW, WIDE = 17, 60
+
+
+def everything(screen: Screen) -> list[str]:
+    """The text of the history and the screen."""
+    past = [line.text() if isinstance(line, Row) else as_row(line).text() for line in screen.history]
+    return _without_blank_end([*past, *shown(screen)])
+
+
+def _without_blank_end(lines: list[str]) -> list[str]:
+    return "\n".join(lines).rstrip("\n").split("\n")
+
+
+@dataclass
+class InTmux:
+    """What tmux shows: the screen, and everything with the history once the window has another width."""
+
+    screen: list[str]
+    narrow: list[str]
+    wide: list[str]
+
+
 @pytest.fixture(scope="module")
-def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, InTmux]:
     """What tmux shows of every case: a terminal that others have tested."""
     tmux = support.require(shutil.which("tmux"), "tmux is not installed", outside=True)
     folder = tmp_path_factory.mktemp("tmux")
@@ -78,38 +105,59 @@ def in_tmux(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
         command = [tmux, "-L", socket, "-f", "/dev/null", *words]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
+    def captured(number: int, *options: str) -> list[str]:
+        shown_there = run("capture-pane", "-p", *options, "-t", str(number))
+        return [line.rstrip() for line in shown_there.split("\n")]
+
     keep = folder / "keep"
     try:
         for number, (name, text) in enumerate(CASES.items()):
-            data, done = folder / f"{number}", folder / f"{number}.done"
+            data, sized, done = (folder / f"{number}{end}" for end in ("", ".sized", ".done"))
             data.write_bytes(text.encode())
-            script = f"stty raw -echo; cat {data}; touch {done}; until [ -e {keep} ]; do sleep 0.1; done"
+            # tmux answers the question where the cursor is (DSR) once it has drawn what came before.
+            draw = f"cat {data}; printf '\\033[6n'; head -c 1 >/dev/null; touch {done}"
+            script = f"stty raw -echo; {_until(sized)}; {draw}; {_until(keep)}"
             size = ["-x", str(COLUMNS), "-y", str(LINES)]
             run("-u", "new-session", "-d", "-s", str(number), *size, "-e", "LC_ALL=C.UTF-8", script)
             run("set-option", "-t", str(number), "status", "off")
             run("resize-window", "-t", str(number), *size)
+            sized.touch()
             support.wait_until(done.exists, 60, f"tmux has drawn {name}")
-            result[name] = _settled(lambda number=number: run("capture-pane", "-p", "-t", str(number)))
+            screen = captured(number)[:LINES]
+            resized = []
+            for columns in (NARROW, WIDE):
+                run("resize-window", "-t", str(number), "-x", str(columns), "-y", str(LINES))
+                resized.append(captured(number, "-S", "-"))
+            result[name] = InTmux(screen, *map(_without_blank_end, resized))
     finally:
         keep.touch()
         subprocess.run([tmux, "-L", socket, "kill-server"], capture_output=True)
     return result
 
 
-def _settled(capture: object) -> list[str]:
-    """What is shown once it does not change any more: tmux draws after the program has written."""
-    before = None
-    while True:
-        text = capture()  # type: ignore[operator]
-        if text == before:
-            return [line.rstrip() for line in text.split("\n")][:LINES]
-        before = text
-        time.sleep(0.05)
+def _until(file: Path) -> str:
+    """A line of the shell that waits for a file."""
+    return f"until [ -e {file} ]; do sleep 0.05; done"
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_screen_is_that_of_tmux(name: str, in_tmux: dict[str, list[str]]) -> None:
-    assert shown(drawn(CASES[name])) == in_tmux[name]
+def test_the_screen_is_that_of_tmux(name: str, in_tmux: dict[str, InTmux]) -> None:
+    assert shown(drawn(CASES[name])) == in_tmux[name].screen
+
+
+NOT_AS_TMUX = {
+    "insert and delete letters": "tmux gives rows to the blanks that a deletion of letters leaves at the end",
+    "region": "tmux's history has the lines that leave a region below the first line; xterm's has them not",
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES.keys() - NOT_AS_TMUX.keys()))
+def test_lines_are_broken_as_tmux_breaks_them(name: str, in_tmux: dict[str, InTmux]) -> None:
+    screen = drawn(CASES[name])
+    screen.resize(NARROW, LINES)
+    assert everything(screen) == in_tmux[name].narrow
+    screen.resize(WIDE, LINES)
+    assert everything(screen) == in_tmux[name].wide
 
 
 @given(
@@ -163,6 +211,41 @@ def test_long_lines_of_the_history_are_wrapped_as_on_the_screen() -> None:
     assert len(screen.history) == 300 - 10 + 1
 
 
+def test_coloured_lines_of_the_history_are_wrapped_with_their_colours() -> None:
+    line = f"\x1b[31m{'r' * 60}\x1b[32m{'g' * 60}\x1b[0m\r\n"
+    screen = drawn(line * 100, columns=80)
+    screen.resize(70, LINES)
+    assert [*dict.fromkeys(everything(screen))] == ["r" * 60 + "g" * 10, "g" * 50]
+    first = screen.history[0]
+    assert isinstance(first, Row)
+    assert [look.foreground for look in first.looks] == [1] * 60 + [2] * 10
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["a", "b", " ", "日", "e\u0301"]), max_size=150).map(
+            lambda all: "".join(all).rstrip()
+        ),
+        min_size=1,
+        max_size=30,
+    ),
+    st.lists(st.tuples(st.integers(2, 120), st.integers(2, 30)), min_size=1, max_size=4),
+)
+def test_no_size_loses_a_letter(lines: list[str], sizes: list[tuple[int, int]]) -> None:
+    screen = drawn("\r\n".join(lines), columns=80, lines=24)
+    for columns, rows in sizes:
+        screen.resize(columns, rows)
+        assert all(len(row.texts) == len(row.looks) == columns for row in screen.rows)
+        joined = [""]
+        for line in [*screen.history, *screen.rows]:
+            row = line if isinstance(line, Row) else as_row(line)
+            joined[-1] += "".join(row.texts[: row.goes_on or None])
+            if not row.goes_on:
+                joined.append("")
+        assert "\n".join(map(str.rstrip, joined)).rstrip("\n") == "\n".join(lines).rstrip("\n")
+        assert screen.rows[screen.cursor.y].text().endswith(lines[-1][-1:])
+
+
 def test_colours_are_those_of_the_sequence() -> None:
     screen = drawn("\x1b[1;38;2;1;2;3;48;5;7mx\x1b[22;39mY")
     assert screen.rows[0].looks[0] == Look(foreground=(1, 2, 3), background=7, bold=True)
@@ -200,6 +283,8 @@ def test_a_smaller_screen_keeps_the_line_of_the_cursor() -> None:
         ("delete", None, False, "\x1b[3~"),
         ("shift+tab", None, False, "\x1b[Z"),
         ("alt+x", None, False, "\x1bx"),
+        ("alt+3", None, False, "\x1b3"),
+        ("alt+minus", None, False, "\x1b-"),
         ("plus", "+", False, "+"),
         ("some_key", None, False, None),
     ],
@@ -208,6 +293,17 @@ def test_keys_are_what_xterm_sends(
     key: str, character: str | None, application: bool, expected: str | None
 ) -> None:
     assert sequence(key, character, application) == expected
+
+
+def test_escape_and_a_digit_is_alt_and_that_digit() -> None:
+    """Told by the bytes that Textual's driver reads, and back to those that a program reads."""
+    alt_is_alt()
+    for letter in "0123456789-=":
+        (key,) = XTermParser().feed(f"\x1b{letter}")
+        assert isinstance(key, Key) and key.key.startswith("alt+") and not key.is_printable
+        assert sequence(key.key, key.character, False) == f"\x1b{letter}"
+    (key,) = XTermParser().feed("£")
+    assert isinstance(key, Key) and key.character == "£"
 
 
 def test_samples_of_output_draw_at_the_speed_of_a_fast_program() -> None:

@@ -288,3 +288,28 @@ def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:
         assert terminal.screen.modes.show_cursor
     finally:
         terminal.close()
+
+
+def test_what_was_printed_before_its_pane_was_shown_is_whole_there(tmp_path: Path) -> None:
+    """The program's terminal has 80 columns until then; its pane has fewer. Alt and the pane's number lead there."""
+    line = "".join(f"{number:4}" for number in range(20))  # all 80 columns
+    script = tmp_path / "program.py"
+    script.write_text(
+        f"import os, sys, tty\nprint({line!r})\nx = 1\ntty.setraw(0)\nprint('ready', end='', flush=True)\n"
+        "print('got', list(os.read(0, 9)), end='', flush=True)\nos.read(0, 1)\n"
+    )
+    terminal = terminal_of(tmp_path, "run", "--tui", "-b", "program.py:3", str(script), columns=60, lines=20)
+
+    def output() -> str:
+        return "".join(terminal.text().partition(" Program")[2].partition(" stopped in")[0].split())
+
+    try:
+        terminal.until(lambda: terminal.shows("▶3"), "the stop")
+        terminal.send("\x1b8")
+        terminal.until(lambda: output() == line.replace(" ", ""), "all that was printed")
+        terminal.send("f5")
+        terminal.until(lambda: terminal.shows("ready") and terminal.shows("running"), "the question")
+        terminal.send("\x1b3")
+        terminal.until(lambda: terminal.shows("got [27, 51]"), "the keys")
+    finally:
+        terminal.close()

@@ -16,6 +16,7 @@ from ..arguments import Parser
 
 if TYPE_CHECKING:
     from ...symbols.torch.operator_chain import TorchInstallation
+    from ...symbols.torch.operators import OperatorTable
 
 
 def main(words: list[str]) -> int:
@@ -41,9 +42,7 @@ def main(words: list[str]) -> int:
         sys.stdout.write(json.dumps(names) if given.json else visible_text("\n".join(names)))
         sys.stdout.write("\n")
         return 0
-    names = [operator_of(name) for name in given.names]
-    if given.setup:
-        names = [name if torch.table.is_operator(name) else with_namespace(name) for name in names]
+    names = [with_namespace(operator_of(name), torch.table) for name in given.names]
     others = [name for name in names if is_others(torch, name)]
     if given.setup and not others:
         raise UsageError(
@@ -73,10 +72,18 @@ def operator_of(name: str) -> str:
     return f"{found[1]}::{found[2]}" if found is not None else re.sub(r"^torch\.(Tensor\.)?", "", name)
 
 
-def with_namespace(name: str) -> str:
-    """The operator of an extension whose namespace stands before a dot, as in Python: ``mylib.myop``."""
+def with_namespace(name: str, table: OperatorTable) -> str:
+    """The operator of an extension whose namespace stands before a dot, as in Python: ``mylib.myop.out``.
+
+    ``add.Tensor`` is an overload of an operator that PyTorch has, and ``adl.Tensor`` is meant for one.
+    """
     found = re.fullmatch(r"(\w+)\.(\w+(?:\.\w+)?)", name)
-    return f"{found[1]}::{found[2]}" if found is not None else name
+    if found is None:
+        return name
+    first, second = found.groups()
+    if table.is_operator(first) or any(table.lookup(f"{near}.{second}") for near in table.nearest(first)):
+        return name
+    return f"{first}::{second}"
 
 
 def make_parser() -> Parser:
@@ -90,7 +97,8 @@ def make_parser() -> Parser:
         "names",
         nargs="*",
         metavar="NAME",
-        help="randn, add.Tensor, aten::mm, torch.add, mylib::myop; without one: every operator of PyTorch's tables",
+        help="randn, add.Tensor, aten::mm, torch.add, mylib::myop, mylib.myop; without one: all operators of PyTorch's "
+        "tables",
     )
     parser.add_argument(
         "--python", metavar="PATH", help="the interpreter with PyTorch (default: as dualdbg run chooses it)"

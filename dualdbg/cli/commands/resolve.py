@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from ...symbols.callables.resolved import NativeEntry, Resolved
 
 _NOT_FOUND_STATUS = 3
+_MAY_BE_OPERATOR = re.compile(r"[A-Za-z_]\w*\.[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _SHOWN_NAME = 200  # characters of a function's name; templates go on for thousands
 
 
 def main(words: list[str]) -> int:
     given = make_parser().read(words)
     from ...symbols.torch.compiled_search import is_place
-    from ..resolving import resolved
 
-    names = [_without_suffixes(name) for name in given.names]
+    names = [_of_python(_without_suffixes(name)) for name in given.names]
     callables = [name for name in names if not is_place(name)]
     if given.cache is not None and len(callables) == len(names):
         raise UsageError(
             "resolve: --cache goes with FILE:LINE alone", "dualdbg resolve FILE:LINE --cache PATH"
         )
     python = given.python or default_python(os.environ.get)
-    answers = iter(resolved(python, callables, given.setup, given.cwd) if callables else ())
+    answers = iter(_answers(python, callables, given.setup, given.cwd))
     found_all = True
     for at, name in enumerate(names):
         if is_place(name):
@@ -49,6 +49,26 @@ def main(words: list[str]) -> int:
         else:
             sys.stdout.write(("\n" if at else "") + text)
     return 0 if found_all else _NOT_FOUND_STATUS
+
+
+def _of_python(name: str) -> str:
+    """What Python calls the operator ``mylib::myop.out``; any other name as it is."""
+    return re.sub(r"\A(\w+)::(\w+(?:\.\w+)?)\Z", r"torch.ops.\1.\2", name)
+
+
+def _answers(python: str, names: list[str], setup: str | None, cwd: str | None) -> list[Resolved]:
+    """One for each name. ``mylib.myop`` that Python has not may be an operator of that namespace."""
+    from ..resolving import resolved
+
+    if not names:
+        return []
+    answers = resolved(python, names, setup, cwd)
+    unknown = [at for at, one in enumerate(answers) if one.error and _MAY_BE_OPERATOR.fullmatch(one.name)]
+    operators = [f"torch.ops.{names[at]}" for at in unknown]
+    for at, found in zip(unknown, resolved(python, operators, setup, cwd) if unknown else (), strict=True):
+        if not found.error:
+            answers[at] = found
+    return answers
 
 
 def _without_suffixes(name: str) -> str:
@@ -89,8 +109,8 @@ def make_parser() -> Parser:
         "names",
         nargs="+",
         metavar="NAME",
-        help="torch.randn, torch.ops.aten.mm, math.sin, module.Class.method; or FILE:LINE, of a function under "
-        "torch.compile or of what it has generated",
+        help="torch.randn, torch.ops.aten.mm or aten::mm, math.sin, module.Class.method; or FILE:LINE, of a function "
+        "under torch.compile or of what it has generated",
     )
     parser.add_argument(
         "--setup", metavar="CODE", help="run first in the interpreter, such as torch.ops.load_library(…)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
 from .compiled_lines import CompiledLines
 from .log_failures import LogFailures
+from .operator_registrations import extension_operator
 from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader
 
@@ -154,6 +156,7 @@ class Notices:
             else:
                 names = self._names_near(row.spec)
                 hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
+                hint = "; ".join(filter(None, [hint, _as_operator(row.spec)]))
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
 
@@ -163,3 +166,14 @@ def _other_kind(spec: BreakpointSpec) -> str:
     if spec.kind is not BreakpointKind.FUNCTION or not dotted:
         return ""
     return f"a Python function: py:{spec.subject}"
+
+
+def _as_operator(spec: BreakpointSpec) -> str:
+    """What to type where the name is that of an operator: also libraries of PyTorch have such without a function."""
+    operator = extension_operator(spec)
+    if operator is not None:
+        return f"if it is an operator, dualdbg resolve {operator} has the places of its kernels"
+    dotted = re.fullmatch(r"([A-Za-z_]\w*)\.([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?)", spec.subject)
+    if spec.kind is BreakpointKind.FUNCTION and dotted is not None:
+        return f"an operator of {dotted[1]}: {dotted[1]}::{dotted[2]}"
+    return ""

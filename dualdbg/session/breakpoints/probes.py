@@ -168,10 +168,10 @@ class Probes:
 
     async def _place(self, address: int) -> tuple[placement.Placement, Function]:
         """Where the jump goes, and the function. Raises CannotPlace."""
-        if placement.iced is None:
-            raise CannotPlace(placement.MISSING)
         if await self._native.architecture() != "x86-64":
             raise CannotPlace("this is done on x86-64 alone")
+        if placement.iced is None:
+            raise CannotPlace(placement.MISSING)
         self._check_process()
         function = await self._function_at(address)
         return placement.place(address, function), function

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import builtins
 import itertools
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ...waiting import first_of
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
-from .python_suffixes import join, suffixes
+from .python_wanted import Message, Wanted, filter_of, is_builtin, place_of, rows_of, settle
 
 FindFunction = Callable[[str], FunctionDefinition | NoFunction]
 
@@ -38,50 +37,6 @@ _SUSPENDS = (
 _UNSEEN = "no function of that name was found; it stops when one is called"
 # Seconds for debugpy to take breakpoints; a slower answer still counts when it comes.
 _DEADLINE = patient(20.0)
-
-
-@dataclass
-class _Wanted:
-    """A Python breakpoint of the user, and what debugpy said of it."""
-
-    id: int
-    spec: BreakpointSpec
-    file: str | None
-    enabled: bool = True
-    state: BreakpointState = BreakpointState.PENDING
-    location: Location | None = None
-    message: str | None = None
-    debugpy_id: int | None = None
-    # All numbers that debugpy has given it: it numbers anew each time, and a stop may have waited its turn since.
-    debugpy_ids: set[int] = field(default_factory=set)
-    place: FunctionDefinition | None = None  # where the function of a function breakpoint is
-    # A file that has a function of this bare name, where it is not told which is meant.
-    elsewhere: str | None = None
-    note: str | None = None  # told where debugpy says nothing
-    may_be_native: bool = False  # its module is there, but no Python code of that name
-    turn: int = 0  # how often its hits were counted anew
-    known: bool = True  # there is something that it will stop at, once that is called
-    # Where debugpy is told to stop: the spec's line, or the one to which debugpy moved it.
-    line: int | None = None
-
-    @property
-    def count(self) -> str:
-        """The name of the counter of its hits."""
-        return f"{self.id}_{self.turn}" if self.turn else str(self.id)
-
-
-@dataclass(frozen=True)
-class _Message:
-    """A request that tells debugpy all of a group. ``group`` are the breakpoints of each row of the answer."""
-
-    command: str
-    arguments: dict[str, Any]
-    group: list[list[_Wanted]]
-
-    def settle(self, rows: tuple[BreakpointAnswer, ...] | None) -> None:
-        for index, owners in enumerate(self.group):
-            for wanted in owners:
-                _settle(wanted, rows[index] if rows and index < len(rows) else BreakpointAnswer(True))
 
 
 class PythonBreakpoints:
@@ -100,7 +55,7 @@ class PythonBreakpoints:
         self._python = python
         self._mute = mute
         self._folders = folders
-        self._wanted: dict[int, _Wanted] = {}
+        self._wanted: dict[int, Wanted] = {}
         self._filters: tuple[str, ...] = ()  # the choice of an editor, besides the breakpoints of the table
         self._options: tuple[dict[str, Any], ...] = ()
         self._ready = False
@@ -115,7 +70,7 @@ class PythonBreakpoints:
 
     async def add(self, id: int, spec: BreakpointSpec) -> None:
         """Find the file or the function of a new breakpoint, and tell debugpy."""
-        wanted = self._wanted[id] = _Wanted(id, spec, None, line=spec.line)
+        wanted = self._wanted[id] = Wanted(id, spec, None, line=spec.line)
         if spec.kind is BreakpointKind.PYTHON_LINE:
             self._find_file(wanted)
         if spec.kind is BreakpointKind.PYTHON_FUNCTION:
@@ -123,7 +78,7 @@ class PythonBreakpoints:
         if self._wanted.get(id) is wanted:
             await self._send(wanted)
 
-    def _find_file(self, wanted: _Wanted) -> None:
+    def _find_file(self, wanted: Wanted) -> None:
         spec = wanted.spec
         wanted.state, wanted.message = BreakpointState.PENDING, None
         wanted.file = self._resolve(spec.subject)
@@ -142,7 +97,7 @@ class PythonBreakpoints:
         Returns whether there is one. ``also_unseen``: one that is only made at run time counts.
         """
         place = await in_thread(self._find, spec.subject)
-        wanted = _Wanted(id, spec, None)
+        wanted = Wanted(id, spec, None)
         self._place(wanted, place)
         if not (wanted.known or (also_unseen and "." not in spec.subject)):
             return False
@@ -150,7 +105,7 @@ class PythonBreakpoints:
         await self._send(wanted)
         return True
 
-    def _place(self, wanted: _Wanted, place: FunctionDefinition | NoFunction) -> None:
+    def _place(self, wanted: Wanted, place: FunctionDefinition | NoFunction) -> None:
         """Note the function that is meant.
 
         debugpy knows functions by their bare names only: which one is meant becomes a part of the condition. Before
@@ -207,7 +162,7 @@ class PythonBreakpoints:
         wanted = self._wanted[id]
         if not wanted.known:
             wanted.known, wanted.note, wanted.message = True, None, None
-            _settle(wanted, BreakpointAnswer(True))
+            settle(wanted, BreakpointAnswer(True))
 
     def wait_for_control(self) -> None:
         """debugpy comes once the process that was attached to can run it."""
@@ -279,7 +234,7 @@ class PythonBreakpoints:
         """debugpy changed a breakpoint. Returns the user's numbers of it."""
         changed = [wanted for wanted in self._wanted.values() if wanted.debugpy_id == debugpy_id]
         for wanted in changed:
-            _settle(wanted, now)
+            settle(wanted, now)
         again = self._moved_together(changed)
         if again is not None:
             self._post(again)
@@ -335,7 +290,7 @@ class PythonBreakpoints:
                 return str(candidate.resolve())
         return None
 
-    async def _send(self, changed: _Wanted, wait: bool = True) -> None:
+    async def _send(self, changed: Wanted, wait: bool = True) -> None:
         """Tell debugpy. It is mute while gdb holds the target, and reads the message when that runs again."""
         if not (self._ready and self._python.connected):
             return
@@ -349,7 +304,7 @@ class PythonBreakpoints:
         if self._ready and self._python.connected:
             await self._tell(self._exceptions())
 
-    async def _tell(self, message: _Message, wait: bool = True) -> None:
+    async def _tell(self, message: Message, wait: bool = True) -> None:
         settled = asyncio.Event()
         waited = False
 
@@ -367,7 +322,7 @@ class PythonBreakpoints:
                 if wanted.state is BreakpointState.PENDING and wanted.message is None:
                     wanted.message = _LATER
 
-    def _post(self, message: _Message, settled: Callable[[bool], None] = lambda heard: None) -> None:
+    def _post(self, message: Message, settled: Callable[[bool], None] = lambda heard: None) -> None:
         """Send a message. ``settled`` is called at the end, with whether debugpy has taken it."""
         self._said = number = self._said + 1
         self._all_heard.clear()
@@ -398,29 +353,29 @@ class PythonBreakpoints:
         arguments = {**message.arguments, "dualdbg": number}
         self._python.post(python.set_breakpoints(message.command, arguments), refused, settle, lost)
 
-    def _moved_together(self, settled: list[_Wanted]) -> _Message | None:
+    def _moved_together(self, settled: list[Wanted]) -> Message | None:
         """What to tell debugpy when it has moved several breakpoints to one line: it stops there for one of them only.
 
         None when it has not.
         """
         again = None
-        for place in dict.fromkeys(map(_place, settled)):
-            here = [one for one in self._wanted.values() if one.enabled and _place(one) == place]
+        for place in dict.fromkeys(map(place_of, settled)):
+            here = [one for one in self._wanted.values() if one.enabled and place_of(one) == place]
             if place is not None and len({one.line for one in here}) > 1:
                 again = here[0]
                 for one in here:
                     one.line = place[1]
         return self._lines(again) if again is not None else None
 
-    def _lines(self, changed: _Wanted) -> _Message | None:
+    def _lines(self, changed: Wanted) -> Message | None:
         if changed.file is None:
             return None
         group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
-        rows, owners = _rows(group, "line", [w.line for w in group])
+        rows, owners = rows_of(group, "line", [w.line for w in group])
         source = {"path": changed.file, "name": Path(changed.file).name}
-        return _Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
+        return Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
 
-    def _functions(self, changed: _Wanted) -> _Message:
+    def _functions(self, changed: Wanted) -> Message:
         """What debugpy is told of function breakpoints.
 
         A bare name that no source has means every function of that name that is made at run time.
@@ -430,16 +385,16 @@ class PythonBreakpoints:
         group = [w for w in group if w.file is None]
         group = [w for w in group if w.place is not None or "." not in w.spec.subject]
         names = [w.place.name if w.place is not None else w.spec.subject for w in group]
-        rows, owners = _rows(group, "name", names)
-        return _Message("setFunctionBreakpoints", {"breakpoints": rows}, owners)
+        rows, owners = rows_of(group, "name", names)
+        return Message("setFunctionBreakpoints", {"breakpoints": rows}, owners)
 
-    def _exceptions(self, changed: _Wanted | None = None) -> _Message:
+    def _exceptions(self, changed: Wanted | None = None) -> Message:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
         group = [w for w in self._wanted.values() if w.spec.kind in kinds and w.enabled]
-        filters = [*self._filters, *(_filter(wanted.spec) for wanted in group)]
-        names = [wanted.spec.subject for wanted in group if _is_builtin(wanted.spec.subject)]
+        filters = [*self._filters, *(filter_of(wanted.spec) for wanted in group)]
+        names = [wanted.spec.subject for wanted in group if is_builtin(wanted.spec.subject)]
         arguments = exception_arguments(filters, names, self._options)
-        return _Message("setExceptionBreakpoints", arguments, [[one] for one in group])
+        return Message("setExceptionBreakpoints", arguments, [[one] for one in group])
 
 
 _MESSAGES = {
@@ -450,18 +405,9 @@ _MESSAGES = {
 }
 
 
-def _message_of(wanted: _Wanted) -> Callable[[PythonBreakpoints, _Wanted], _Message | None]:
+def _message_of(wanted: Wanted) -> Callable[[PythonBreakpoints, Wanted], Message | None]:
     """How debugpy is told of the breakpoint. What has a file stops at a line, whatever it names."""
     return PythonBreakpoints._lines if wanted.file is not None else _MESSAGES[wanted.spec.kind]
-
-
-def _place(wanted: _Wanted) -> tuple[str, int] | None:
-    """The file and line at which debugpy stops for a breakpoint on a line."""
-    if wanted.file is None or wanted.place is not None:
-        return None
-    if wanted.location is None or wanted.location.line is None:
-        return None
-    return wanted.file, wanted.location.line
 
 
 def _lines_of(file: str) -> int:
@@ -471,50 +417,7 @@ def _lines_of(file: str) -> int:
         return sys.maxsize  # not known: debugpy decides
 
 
-def _one_a_group(wanted: list[_Wanted]) -> list[_Wanted]:
+def _one_a_group(wanted: list[Wanted]) -> list[Wanted]:
     """One breakpoint for each group that is sent as a whole: a file, the functions, the exceptions."""
     groups = {(_message_of(one), one.file): one for one in wanted}
     return list(groups.values())
-
-
-def _filter(spec: BreakpointSpec) -> str:
-    if spec.kind is BreakpointKind.UNCAUGHT:
-        return "uncaught"
-    return "" if _is_builtin(spec.subject) else "raised"
-
-
-def _is_builtin(name: str) -> bool:
-    """Whether debugpy can be given the name of the exception.
-
-    It would import any other name at once, which may not be there yet. For those it stops at all exceptions, and we
-    look at them.
-    """
-    return isinstance(getattr(builtins, name, None), type)
-
-
-def _rows(
-    group: list[_Wanted], key: str, places: Sequence[object]
-) -> tuple[list[dict[str, Any]], list[list[_Wanted]]]:
-    """What debugpy is told of breakpoints at these places, and the user's breakpoints of each row."""
-    rows = [
-        {key: place, **suffixes(one.count, one.spec, one.place)}
-        for place, one in zip(places, group, strict=True)
-    ]
-    joined, sources = join(rows, key, [(one.id, one.count, one.spec) for one in group])
-    return joined, [[group[index] for index in indices] for indices in sources]
-
-
-def _settle(wanted: _Wanted, row: BreakpointAnswer) -> None:
-    if row.id is not None:
-        wanted.debugpy_id = row.id
-        wanted.debugpy_ids.add(row.id)
-    wanted.message = row.message or wanted.note
-    if row.verified and wanted.known:
-        wanted.state = BreakpointState.VERIFIED
-        function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
-        file = wanted.place.file if wanted.place is not None else wanted.file
-        line = row.line or wanted.line
-        if wanted.place is not None and wanted.place.entry is None:
-            line = wanted.place.line
-        if file is not None or function is not None:  # an exception has no place
-            wanted.location = Location(function, None, None, file, line)

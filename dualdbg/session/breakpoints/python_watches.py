@@ -94,7 +94,7 @@ class PythonWatches:
             raise SpecError(f"{expression} cannot be watched: {why}", _HINT)
 
     def forget_offers(self) -> None:
-        """The target runs: the frames that were offered are none any more."""
+        """The target runs: frames that were offered are no longer valid."""
         self._offered.clear()
 
     def has(self, id: int) -> bool:
@@ -125,7 +125,7 @@ class PythonWatches:
                 raise CommandError(f"the function of {self._rows[id].spec.subject} was left")
 
     async def change(self, id: int, spec: BreakpointSpec) -> None:
-        """Give it other suffixes. Raises SpecError for a condition that is none."""
+        """Give it other suffixes. Raises SpecError for a condition that cannot be read."""
         row = self._rows[id]
         if row.state is BreakpointState.VERIFIED and spec.condition != row.spec.condition:
             try:
@@ -143,7 +143,7 @@ class PythonWatches:
                 row.state, row.message = BreakpointState.REJECTED, _GONE
 
     async def at_stop(self, hold: PythonHold) -> list[Change] | None:
-        """What a stop of debugpy is for, by the watchpoints; None where it is for none.
+        """What the watchpoints say of a stop of debugpy; None where none of them has caused it.
 
         Raises WrongState when a native stop comes first.
         """

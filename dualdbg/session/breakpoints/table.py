@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Union
 
 from ...backends import events as engine
-from ...errors import CommandError, NoSuchBreakpoint, SpecError, UsageError
+from ...errors import CommandError, NoSuchBreakpoint, SpecError
 from ...folders import here
-from ...in_thread import in_thread
 from ...model import (
     Breakpoint,
     BreakpointChanged,
@@ -28,11 +27,12 @@ from ..loop import Loop
 from ..stops.facts import Met
 from ..stops.failed_conditions import was_left
 from . import throw_origins
+from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
 from .python import PythonBreakpoints
 from .python_watches import PythonWatches
-from .spec_reader import SpecReader, python_namesake
+from .spec_reader import SpecReader
 from .throw_origins import ThrowOrigins
 from .tracing import Tracing
 
@@ -69,6 +69,7 @@ class BreakpointTable:
         self._rows: dict[int, Breakpoint] = {}
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
         self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
+        self._namesakes = Namesakes(loop, specs, native, python, self._rows, self._settle)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
@@ -177,7 +178,7 @@ class BreakpointTable:
             await self._python.add(id, spec)
             await self._watch_throws()
             if self._python.may_be_native(id):
-                self._loop.background(self._look_behind(id, spec.subject))
+                self._loop.background(self._namesakes.look_behind(id, spec.subject))
         else:
             await self._add_native(id, spec, None if isinstance(frame, PythonFrame) else frame)
 
@@ -187,27 +188,8 @@ class BreakpointTable:
             await self._native.add(id, spec, frame)
         except SpecError as error:
             refused = error
-        if not await self._add_namesake(id, spec) and refused is not None:
+        if not await self._namesakes.add(id, spec) and refused is not None:
             raise refused
-
-    async def _add_namesake(self, id: int, spec: BreakpointSpec) -> bool:
-        """Stop in the Python function of the same name too. Returns whether there is one, or may be."""
-        namesake = python_namesake(spec)
-        if namesake is None or id not in self._rows:
-            return False
-        wait_for_it = spec.kind is BreakpointKind.FUNCTION and self._native.has(id)
-        try:
-            added = await self._python.add_namesake(id, namesake, also_unseen=wait_for_it)
-        except UsageError as error:  # the interpreter cannot be asked where its modules are
-            text = f"breakpoint {id}: {spec.subject} is looked for in native code alone: {error.message}"
-            self._loop.tell(Notice("info", text, error.hint))
-            return False
-        if id not in self._rows:
-            if added:
-                await self._python.remove(id)
-            return False
-        await self._forget_unseen(id)
-        return self._python.has(id)
 
     def _parts(self, id: int) -> list[_Part]:
         parts: tuple[_Part, ...] = self._python, self._native, self.watches
@@ -216,25 +198,6 @@ class BreakpointTable:
     def in_python(self, id: int) -> bool:
         """Whether the breakpoint may stop in Python."""
         return self._python.has(id)
-
-    async def _look_behind(self, id: int, name: str) -> None:
-        """The name has no Python code of its own. Perhaps it is another name of a function, or that of a native one.
-
-        The breakpoint goes to the function; of a native one the user is told.
-        """
-        found = await in_thread(self._specs.resolve, name)
-        if id not in self._rows:
-            return
-        if found.python is not None and found.python.name != name:
-            await self._python.place_again(id, found.python.name)
-            if id not in self._rows:
-                return
-        elif found.entries:
-            self._python.reject(id, f"{name} is built in: it has no Python code")
-            spec = found.operator.removeprefix("aten::") if found.operator else found.entries[0].spec
-            hint = f"to stop in its native code: break {spec}"
-            self._loop.tell(Notice("warning", f"{name} is built in: no Python code runs there", hint))
-        self._settle(id, announce=True)
 
     async def change(self, id: int, **suffixes: Any) -> Breakpoint:
         """Give a breakpoint other suffixes (fields of a BreakpointSpec); it keeps its number and its count.
@@ -343,16 +306,9 @@ class BreakpointTable:
     async def _settle_bound(self, ids: Iterable[int]) -> None:
         for id in ids:
             if id in self._rows:
-                await self._forget_unseen(id)
+                await self._namesakes.forget_unseen(id)
             if id in self._rows:
                 self._settle(id, announce=True)
-
-    async def _forget_unseen(self, id: int) -> None:
-        """A name of which Python knows nothing, and which is found natively by now, meant that."""
-        if self._native.has(id) and self._python.is_unseen(id):
-            state, _, message = self._native.state(id)
-            if state is BreakpointState.VERIFIED or message is not None:
-                await self._python.remove(id, wait=False)
 
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
@@ -415,7 +371,7 @@ class BreakpointTable:
             await self._python.place_all()
             for row in self.all():
                 if not self._python.has(row.id):
-                    await self._add_namesake(row.id, row.spec)
+                    await self._namesakes.add(row.id, row.spec)
         await self._python.send_all()
         for row in self.all():
             if self._python.has(row.id):

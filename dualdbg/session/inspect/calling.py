@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
-from ...backends.native import EntryCode, Passing
+from ...backends.native import CallerCode, EntryCode, Passing
 from ...errors import CommandError, SymbolError
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.function_parts import Part, first_parts, further_part, landing_pads, part_at
+from ...symbols.function_parts import (
+    Part,
+    first_parts,
+    further_part,
+    is_put_aside,
+    landing_pads,
+    part_at,
+    sections_of,
+)
 from ...symbols.names.signature import Signature
 from ..engines import Evaluating, Reading
 
@@ -49,22 +57,17 @@ async def by_itself(_number: int, _entry: int, what: Passing) -> Passing:
     return what
 
 
-def _sections(module: Module, beginning: str) -> list[Part]:
-    """Where the sections of a library are in the process whose names begin so."""
-    sections = module.library.elf.sections if module.library is not None else []
-    found = [one for one in sections if one.name.startswith(beginning)]
-    return [(one.address + module.bias, one.address + one.size + module.bias) for one in found]
-
-
 class CallingReader:
     """Reads the code of functions, once each as long as the libraries are the same."""
 
     def __init__(self, native: Engine, image: AddressSpace) -> None:
         self._native = native
         self._image = image
-        self._known: dict[int, EntryCode] = {}
+        self._known: dict[int, tuple[EntryCode, Sequence[Part]]] = {}  # by entry
         self._virtual: dict[int, bool] = {}
-        self._filled: dict[tuple[int, int], tuple[str, ...]] = {}  # by return address and entry
+        self._calls: dict[tuple[int, int], Mapping[str, Any]] = {}  # by return address and entry
+        # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
+        self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
         self._version = image.version
 
     async def passing(self, entry: int, signature: Signature) -> Passing:
@@ -75,11 +78,11 @@ class CallingReader:
         if self._version != self._image.version or len(self._known) > _MOST_KEPT:
             self._known.clear()
             self._virtual.clear()
-            self._filled.clear()
+            self._calls.clear()
             self._version = self._image.version
         if entry not in self._known:
             self._known[entry] = await self._read(entry)
-        code = self._known[entry]
+        code, _ = self._known[entry]
         hidden = False if code.not_hidden else what.hidden
         member = what.member
         if signature.vtable is not None:
@@ -112,38 +115,65 @@ class CallingReader:
         if len(frames) < 2 or frames[1].pc is None:
             return what
         place = frames[1].pc, entry
-        if place not in self._filled:
-            part = part_at(self._image, frames[1].pc - 1)
-            module = self._image.module_at(frames[1].pc - 1)
-            if (
-                part is None
-                or part[1] - part[0] > _LONGEST_CALLER
-                or module is None
-                or module.library is None
-            ):
+        if place not in self._calls:
+            found = await self._call(number, entry, frames[1].pc)
+            if found is None:
                 return what
-            if not module.library.keeps_parameters:
-                return what  # what another compiler leaves in registers is not known
-            try:
-                found = await self._native.filled_registers(
-                    number, entry, part, _sections(module, ".plt"), _sections(module, ".got")
-                )
-            except CommandError:
-                return what  # there are data between the instructions
-            if not found:
-                return what
-            self._filled[place] = tuple(found)
-        return replace(what, filled=self._filled[place])
+            self._calls[place] = found
+        return replace(what, call=self._calls[place])
 
-    async def _read(self, entry: int) -> EntryCode:
-        nothing = EntryCode(None, False)
+    async def _call(self, number: int, entry: int, returns_to: int) -> Mapping[str, Any] | None:
+        """What the call tells that leads back to an address; None where nothing is certain."""
+        part = part_at(self._image, returns_to - 1)
+        try:
+            caller = await self._caller(part) if part is not None else None
+            if caller is None:
+                return None
+            found = await self._native.call_evidence(number, entry, caller)
+            between = part_at(self._image, found.goes_to) if found.goes_to is not None else None
+            through = await self._caller(between) if between is not None else None
+            if found.goes_to is None or between is None or between[0] != found.goes_to or through is None:
+                return found.call
+            return (await self._native.call_evidence(number, entry, caller, through)).call
+        except (CommandError, SymbolError):
+            return None  # there are data between the instructions, or it is not known what code is there
+
+    async def _caller(self, part: Part) -> CallerCode | None:
+        """What is known of the function with this part; None where what it leaves in registers is not known."""
+        module = self._image.module_at(part[0])
+        if (
+            part[1] - part[0] > _LONGEST_CALLER
+            or module is None
+            or module.library is None
+            or not module.library.keeps_parameters
+        ):
+            return None
+        given: Passing | None = None
+        parts: Sequence[Part] = ()
+        if self._begins_at(module, part[0]):
+            _, parts = await self._read(part[0])
+            signature = self.signature_at(part[0], False)
+            given = await self.passing(*signature) if signature is not None else None
+        stubs, slots = sections_of(module, ".plt"), sections_of(module, ".got")
+        pads = self._pads(parts or [part])
+        return CallerCode(tuple(parts or [part]), bool(parts), tuple(pads), given, tuple(stubs), tuple(slots))
+
+    @staticmethod
+    def _begins_at(module: Module, address: int) -> bool:
+        """Whether a function begins there, and not a part that was put aside, to whose middle others jump."""
+        symbol = module.library.symbol_at(address - module.bias) if module.library is not None else None
+        return symbol is not None and symbol.address + module.bias == address and not is_put_aside(symbol)
+
+    async def _read(self, entry: int) -> tuple[EntryCode, Sequence[Part]]:
+        """What the code of a function tells, and all its parts; no parts where they are not known."""
+        nothing = EntryCode(None, False), ()
         try:
             parts = first_parts(self._image, entry)
             while parts and len(parts) <= _MOST_PARTS:
                 found = await self._native.entry_code(parts, self._pads(parts))
                 more = {further_part(self._image, target) for target in found.outside} - {None, *parts}
                 if not more:
-                    return found
+                    return found, parts
                 parts += sorted(part for part in more if part is not None)
         except (CommandError, SymbolError):
             return nothing  # there are data between the instructions, or it is not known what code is there

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from ...backends import events as engine
 from ...backends import python as debugpy
-from ...backends.python import Answer, PythonRequest, StackFrame
+from ...backends.python import Answer, PythonRequest
 from ...errors import CommandError, EvaluationError, NoSuchThread, StaleHandle, ThreadGone, WrongState
 from ...known.dump_calls import instead_of, is_meant_for_a_native_frame
-from ...known.file_endings import PYTHON_ENDINGS
-from ...known.python_files import is_of_a_library
 from ...model import (
     Frame,
     Language,
@@ -41,6 +39,15 @@ from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold, PythonPosition
 from ..transitions.python import answer_came, answer_owed
+from .debugpy_frames import (
+    debugpy_frame,
+    from_the_stop_on,
+    is_frame,
+    with_engine_ids,
+    with_templates,
+    without_chained,
+)
+from .held_frames import HeldFrames
 from .left_out import LeftOut
 from .python_objects import NeedsCode
 from .stack_reader import StackReader
@@ -67,6 +74,7 @@ class Inspector:
         self._python = python
         self._halting = halting
         self.reader = reader
+        self.held_frames = HeldFrames(reader)
         self.left_out = LeftOut()
         self._stacks: dict[int, Stack] = {}
         self._gdb_threads: dict[int, int] = {}  # OS thread id -> gdb's number
@@ -175,7 +183,7 @@ class Inspector:
             inner = int(told)
             # In a container the target has numbers of its own.
             self._tids[number] = namespace_tids(self.pid).get(inner, inner)
-        top = _debugpy_frame(frames[0]) if frames else None
+        top = debugpy_frame(frames[0]) if frames else None
         return PythonPosition(self._tids.get(number, self.pid), frames, trace.total, top)
 
     async def python_hold(self, tid: int) -> PythonHold:
@@ -198,54 +206,6 @@ class Inspector:
         place = await self.python_place(number)
         held = engine.PythonStopped(engine.PythonCause.STEPPED, number)
         return PythonHold(held, place.tid, place.frames, place.depth, place.top, shown=True)
-
-    def may_be_called(self, hold: PythonHold) -> bool:
-        """Whether C code may have called the user's innermost Python function of a thread that debugpy holds, or one
-        that is below it. The thread stands, so memory says it.
-        """
-        frames, at = self._frames_in_memory(hold)
-        return any(frame.entry and not self._is_start(frame) for frame in frames[at:])
-
-    def unseen_frames(self, hold: PythonHold) -> int:
-        """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on.
-
-        They count where C code called one of them that is the innermost, that has no caller, or whose caller is one in
-        which debugpy does not stop. They count too where an inner function is still being left. Else the answer is 0.
-        The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an exception ends the
-        innermost, but in its callers.)
-        """
-        frames, at = self._frames_in_memory(hold)
-        below = frames[at:]
-        if any(not self._is_start(frame) for frame in frames[:at]):
-            return len(below)  # an inner function is still being left, and debugpy does not look at this one
-        for frame, caller in zip(below, (*below[1:], None), strict=True):
-            unseen = (
-                frame is below[0]
-                or caller is None
-                or is_of_a_library(caller.file or "")
-                or self.reader.rules.is_ours(caller.file)
-            )
-            if frame.entry and unseen and not self._is_start(frame):
-                return len(below)
-        return 0
-
-    def _is_start(self, frame: PythonFrame) -> bool:
-        """Whether a function is where the program or a thread of it begins."""
-        file = frame.file or ""
-        return frame.function == "<module>" or is_of_a_library(file) or self.reader.rules.is_ours(file)
-
-    def may_be_leaving(self, hold: PythonHold) -> bool:
-        """Whether a function that C code called is about to be left for the frame at which debugpy stopped."""
-        frames, at = self._frames_in_memory(hold)
-        rules = self.reader.rules
-        return any(frame.entry and not rules.is_ours(frame.file) for frame in frames[:at])
-
-    def _frames_in_memory(self, hold: PythonHold) -> tuple[Sequence[PythonFrame], int]:
-        """The Python frames of a thread that debugpy holds, and which of them is that at which it stopped."""
-        thread = self.reader.python_thread(hold.tid) if hold.tid is not None else None
-        frames = thread.frames if thread is not None else ()
-        top = hold.top
-        return frames, next((at for at, one in enumerate(frames) if top is not None and _same(one, top)), 0)
 
     def learn_thread(self, number: int, tid: int) -> None:
         """debugpy's ``number`` is the OS thread ``tid``."""
@@ -371,7 +331,7 @@ class Inspector:
 
     async def _stack_at_python_stop(self, tid: int) -> Stack:
         """debugpy's frames, merged with the native ones from a short halt. Where no halt can be had, Python's alone."""
-        named, chained = _without_chained(await self._debugpy_frames(tid))
+        named, chained = without_chained(await self._debugpy_frames(tid))
         stack = await self._merged_at_python_stop(tid, named)
         return replace(stack, frames=(*stack.frames, *assign_roles(list(chained), self.reader.rules)))
 
@@ -384,12 +344,12 @@ class Inspector:
             return self._python_only(tid, named, error.message)
         if named and not any(isinstance(frame, PythonFrame) for frame in stack.frames):
             return self._python_only(tid, named, stack.note)  # memory could not be read, but debugpy knows
-        frames = _with_templates(_with_engine_ids(stack.frames, named), named)
-        if self._was_left(tid) and named and not any(_is_frame(frame, named[0]) for frame in frames):
+        frames = with_templates(with_engine_ids(stack.frames, named), named)
+        if self._was_left(tid) and named and not any(is_frame(frame, named[0]) for frame in frames):
             return self._python_only(
                 tid, named, "the exception has left these frames: they are its traceback's"
             )
-        return replace(stack, frames=self.left_out.hidden(_from_the_stop_on(frames, named), named))
+        return replace(stack, frames=self.left_out.hidden(from_the_stop_on(frames, named), named))
 
     def _was_left(self, tid: int) -> bool:
         """Whether debugpy shows the traceback of an exception that has left all of the thread's own code."""
@@ -404,7 +364,7 @@ class Inspector:
         if number is None:
             return []
         trace = await self.ask(debugpy.stack_trace(number))
-        return [_debugpy_frame(row) for row in trace.frames]
+        return [debugpy_frame(row) for row in trace.frames]
 
     # -- log points -------------------------------------------------------------------------------
 
@@ -473,21 +433,6 @@ def refuse_native(expression: str) -> None:
         )
 
 
-def _without_chained(named: list[PythonFrame]) -> tuple[list[PythonFrame], list[PythonFrame]]:
-    """The frames of a thread, and those that exceptions came from which led to the one that it stopped at.
-
-    pydevd puts them behind the others, and marks their names (pydevd_net_command_factory_xml.py).
-    """
-    first = next(
-        (at for at, frame in enumerate(named) if frame.function.startswith("[Chained Exc: ")), len(named)
-    )
-    return named[:first], named[first:]
-
-
-def _is_frame(frame: Frame, named: PythonFrame) -> bool:
-    return isinstance(frame, PythonFrame) and frame.engine_id == named.engine_id
-
-
 def _native_top(frames: Sequence[Frame]) -> list[NativeFrame]:
     """The native frames above the innermost Python frame."""
     above: list[NativeFrame] = []
@@ -513,63 +458,3 @@ def _ignore(answer: asyncio.Future[Any]) -> None:
     """Take the result of a request for which nobody waits any more."""
     if not answer.cancelled():
         answer.exception()
-
-
-def _debugpy_frame(row: StackFrame) -> PythonFrame:
-    return PythonFrame(row.function, row.file, row.line, engine_id=row.id, columns=row.columns)
-
-
-def _with_templates(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
-    """The same frames with those of templates, which debugpy alone knows, each above the code that renders it."""
-    result = list(frames)
-    for index, one in enumerate(named):
-        if one.file is None or PurePath(one.file).suffix[1:] in ("", *PYTHON_ENDINGS):
-            continue
-        below = {row.engine_id for row in named[index + 1 :]}
-        at = next(
-            (at for at, row in enumerate(result) if isinstance(row, PythonFrame) and row.engine_id in below),
-            0,
-        )
-        if one.engine_id not in {row.engine_id for row in result if isinstance(row, PythonFrame)}:
-            result.insert(at, one)
-    return tuple(result)
-
-
-def _with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
-    """The same frames; those that debugpy named get debugpy's ids. Both lists begin with the innermost frame."""
-    waiting = list(reversed(named))
-    result: list[Frame] = []
-    # From the outermost on: a function that is just returning is not among debugpy's, and may be a recursion.
-    for frame in reversed(frames):
-        if isinstance(frame, PythonFrame):
-            for index, candidate in enumerate(waiting):
-                if _same(frame, candidate):
-                    frame = replace(frame, engine_id=candidate.engine_id, columns=candidate.columns)
-                    del waiting[: index + 1]
-                    break
-        result.append(frame)
-    return tuple(reversed(result))
-
-
-def _from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
-    """The same frames; those above the frame at which debugpy stopped are folded away.
-
-    A function that is just returning to that frame is still on the stack, and does not concern the user.
-    """
-    ids = [frame.engine_id if isinstance(frame, PythonFrame) else None for frame in frames]
-    if not named or named[0].engine_id not in ids:
-        return frames
-    top = ids.index(named[0].engine_id)
-    return (*(_folded(frame) for frame in frames[:top]), *frames[top:])
-
-
-def _folded(frame: Frame) -> Frame:
-    return frame if frame.role is Role.PLUMBING else replace(frame, role=Role.PLUMBING)
-
-
-def _same(frame: PythonFrame, named: PythonFrame) -> bool:
-    if frame.line != named.line or frame.file is None or named.file is None:
-        return False
-    if PurePath(frame.file).name != PurePath(named.file).name:
-        return False
-    return frame.function.rsplit(".", 1)[-1] == named.function.rsplit(".", 1)[-1]

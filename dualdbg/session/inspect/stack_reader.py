@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ...backends.native import LibraryOfProcess
 from ...errors import CommandError, DualdbgError
+from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
@@ -20,6 +22,7 @@ from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import functions_in
+from ...symbols.gdb_feed.lines_file import as_in_library, lines_file
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
@@ -33,6 +36,7 @@ from .symbol_policy import SymbolPolicy
 MOST_FRAMES = 5000  # native frames of a thread that are read
 _NUMBA = "[abi:v"
 _MANY_NAMES = 20_000  # are kept
+_COPIED = 20_000_000  # bytes; a bigger one takes longer to copy than a first step may
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
 
 
@@ -53,6 +57,7 @@ class StackReader:
         self._hidden = hidden
         self.emit: Callable[[Event], None] = lambda _event: None
         self._prepared: dict[tuple[str, int], Module] = {}
+        self._in_lines: dict[tuple[str, int], Module] = {}  # of which gdb has functions and lines alone
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
@@ -105,6 +110,8 @@ class StackReader:
     async def prepare(self, module: Module) -> None:
         """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
         key = (module.path, module.start)
+        if key in self._in_lines:
+            await self.read_whole(module)
         if key in self._prepared or module.library is None:
             return
         self._prepared[key] = module
@@ -123,6 +130,56 @@ class StackReader:
             if path is not None:
                 await self._native.add_symbols(path, module.bias)
 
+    async def prepare_lines(self, module: Module) -> None:
+        """:meth:`prepare` for a stop in a module: gdb need not have read types and variables to show that.
+
+        Whoever looks at values calls :meth:`read_whole` before.
+        """
+        key = (module.path, module.start)
+        library = module.library
+        path = None
+        if key not in self._prepared and library is not None and self._is_read_sooner(module, library):
+            path = await in_thread(lines_file, library)
+        if key in self._prepared:
+            return
+        if path is None:
+            await self.prepare(module)
+            return
+        self._prepared[key] = self._in_lines[key] = module
+        await self._native.add_symbols(path, module.bias)
+
+    def _is_read_sooner(self, module: Module, library: Objfile) -> bool:
+        """Whether a copy of the file is made in less time than gdb saves by it, and can take its place."""
+        return (
+            self.load_of(module) is Load.WHOLE
+            and library.elf.is_on_disk
+            and library.size <= _COPIED
+            and _code_of(module, library) is not None
+            and finds_same_code_without_types(self._native.version)
+        )
+
+    @property
+    def has_more_to_read(self) -> bool:
+        """Whether gdb has functions and lines alone of a module. What reads the rest is begun before a stop is told."""
+        return bool(self._in_lines)
+
+    async def read_whole(self, module: Module | None = None) -> None:
+        """Let gdb read all of a module that :meth:`prepare_lines` has prepared, or of all these. Begun before anything
+        else is asked of gdb it is done before that: gdb takes one request after the other.
+        """
+        modules = [module] if module is not None else list(self._in_lines.values())
+        modules = [one for one in modules if self._in_lines.pop((one.path, one.start), None) is not None]
+        if not modules:
+            return
+        libraries = [
+            LibraryOfProcess(module.path, code, Path(module.library.path), module.bias)
+            for module in modules
+            if module.library is not None and (code := _code_of(module, module.library)) is not None
+        ]
+        names = ", ".join(Path(module.path).name for module in modules)
+        async with progress(self.emit, f"gdb reads the symbols of {names}"):
+            await self._native.read_whole(libraries)
+
     async def _keep_index(self, wanted: bool) -> None:
         """Let gdb keep its index of a big library's debug info, by build-id: it need not be made the next time."""
         if wanted:
@@ -135,6 +192,7 @@ class StackReader:
         there = {(module.path, module.start) for module in self._image.modules}
         for key in self._prepared.keys() - there:
             module = self._prepared.pop(key)
+            self._in_lines.pop(key, None)
             code = _code_of(module, module.library) if module.library is not None else None
             if code is not None:
                 # gdb has dropped the library by itself, or had nothing for it.
@@ -195,7 +253,8 @@ class StackReader:
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
-            return replace(frame, function=short_rust_name(rust)) if rust is not None else frame
+            name = short_rust_name(rust) if rust is not None else as_in_library(frame.function or "")
+            return replace(frame, function=name or None)
         if library is None and frame.function is not None:  # code that was made while the program runs
             return _of_jit(frame, frame.function)
         return replace(frame, function=function or frame.function)

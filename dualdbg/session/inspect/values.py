@@ -14,7 +14,7 @@ from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...symbols.names.signature import Signature
-from ..engines import Evaluating, Reading
+from ..engines import CodeReading, Evaluating, Reading
 from ..loop import Loop
 from ..ports import Halting, Reads
 from . import deferred
@@ -28,10 +28,13 @@ _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
 _NOT_KNOWN = "<not known>"
 _LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
-_ARGUMENT_REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
+_ARGUMENT_REGISTERS = {
+    "x86-64": ("rdi", "rsi", "rdx", "rcx", "r8", "r9"),
+    "aarch64": tuple(f"x{number}" for number in range(8)),
+}
 
 
-class Engine(Evaluating, Reading, Protocol):
+class Engine(Evaluating, Reading, CodeReading, Protocol):
     """What values need of gdb."""
 
 
@@ -226,7 +229,8 @@ class ValueReader:
         return [*values, *(await self._argument_registers(number) if open_ else [])]
 
     async def _argument_registers(self, number: int) -> list[Value]:
-        registers = await self._native.registers(number, _ARGUMENT_REGISTERS)
+        names = _ARGUMENT_REGISTERS.get(await self._native.architecture(), ())
+        registers = await self._native.registers(number, names)
         return [
             Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
             for name, content in registers.items()

@@ -43,7 +43,10 @@ class NativeDeparture:
         self._freezer.check_runs(tid)
 
     async def perform(self, plan: NativePlan) -> None:
-        """Perform the plan; gdb has let go then. Raises CommandError when gdb refuses: the stop stands as it was."""
+        """Perform the plan, until gdb has let the target run.
+
+        Raises CommandError when gdb refuses: the stop is as it was then.
+        """
         momentary = Momentary()
         armed: int | None = None
         await self._watch.hear(plan.step is not None and plan.step.watches)
@@ -53,8 +56,10 @@ class NativeDeparture:
         await to_its_end(self._let_go(plan, armed))
 
     async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> int | None:
-        """Prepare the thread before it runs. Returns how many Python frames it has where debugpy was armed, 0 where it
-        could not be; None when it was not to be.
+        """Prepare the thread before it runs.
+
+        Returns how many Python frames the thread has when debugpy was armed, 0 when it could not be armed, and None
+        when the plan did not ask for it.
         """
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
@@ -81,7 +86,7 @@ class NativeDeparture:
         if step is not None and step.origin is not None and armed:
             step = replace(step, depth=armed)
         steps_in_python = None if armed is None else bool(armed)
-        continues = plan.move in (Move.CONTINUE, Move.JUMP)  # gdb itself ends neither
+        continues = plan.move in (Move.CONTINUE, Move.JUMP)  # a step that gdb does not end by itself
         signal = plan.move is Move.CONTINUE and self._loop.state.signal_owed
         await self._loop.ask(leave_natively, step, not continues, steps_in_python, signal)
         try:
@@ -108,7 +113,7 @@ class PythonDeparture:
         self._watch = watch
 
     async def perform(self, plan: PythonPlan) -> None:
-        """Perform the plan; debugpy was asked then. Raises WrongState when a native stop comes first."""
+        """Perform the plan, until debugpy was asked. Raises WrongState when a native stop comes first."""
         momentary = Momentary()
         try:
             await self._prepare(plan, momentary)

@@ -149,8 +149,8 @@ class GroundReader:
         ground.may_return = await self._watch.may_return(ground.hold)
 
     async def _called(self, ground: PythonGround) -> None:
-        ground.called = self._inspector.may_be_called(ground.hold)
-        ground.unseen = self._inspector.unseen_frames(ground.hold) if ground.called else 0
+        ground.called = self._inspector.held_frames.may_be_called(ground.hold)
+        ground.unseen = self._inspector.held_frames.unseen_frames(ground.hold) if ground.called else 0
 
     async def _caller(self, ground: PythonGround) -> None:
         stack = await self._inspector.stack(ground.tid)

@@ -102,7 +102,7 @@ class MomentaryBreakpoints:
         for module in self._code.image.modules if soon else ():
             if is_c_library(module.path) or self._is_below(module.path):
                 await self._reader.prepare(module)
-        await self._bodies([await self._entry(address) for address, _ in soon])
+        await self._bodies([await self._entry(address, ahead=True) for address, _ in soon])
         for module in {module.path: module for _, module in soon}.values():
             functions = self._code.functions(module)
             await self._bodies(functions if len(functions) <= _FEW else [])
@@ -168,11 +168,16 @@ class MomentaryBreakpoints:
         kind, declared = self._code.result_at(frame.pc)
         return WantedResult(caller.pc, caller.sp or 0, kind if frame.line is None else None, declared)
 
-    async def _entry(self, address: int) -> int:
-        """The user's function behind an entry. gdb gets its debug info first, where that is worth having."""
+    async def _entry(self, address: int, ahead: bool = False) -> int:
+        """The user's function behind an entry. gdb gets its debug info first, where that is worth having: what a stop
+        there needs of it, or, ``ahead`` of a step, all.
+        """
         module = self._code.module_at(address)
         if module is not None and self._reader.load_of(module) is Load.WHOLE:
-            await self._reader.prepare(module)
+            if ahead or self._code.inlined_bodies(address):
+                await self._reader.prepare(module)
+            else:
+                await self._reader.prepare_lines(module)
         return self._code.entry(address)
 
     async def _in_all(self, module: Module | None, gdb_thread: int) -> dict[int, int]:
@@ -180,7 +185,7 @@ class MomentaryBreakpoints:
         functions = self._code.functions(module) if module is not None else []
         if module is None or not functions:
             return {}
-        await self._reader.prepare(module)
+        await self._reader.prepare_lines(module)
         return await self._at_bodies(functions, gdb_thread)
 
     async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:

@@ -9,7 +9,7 @@ from ...model import NativeFrame, PythonFrame
 
 NATIVE_MOVES = {"next": Move.NEXT, "step": Move.STEP, "until": Move.UNTIL}
 _REQUESTS = {"next": "next", "step": "stepIn", "finish": "stepOut", "until": "next"}
-CONTINUE = "continue"  # the kind of a thread that just continues, and has something to do on its way
+CONTINUE = "continue"  # the kind of a step that only continues, with something to do on the way
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Step:
 
     @property
     def watches(self) -> bool:
-        """Whether the native code that the Python line calls ends it."""
+        """Whether the step ends in native code that the Python line calls."""
         return self.kind == "step" and self.origin is not None
 
     @property

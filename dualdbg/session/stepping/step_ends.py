@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
-from ..engines import CodeReading, NativeBreakpointEngine, Reading
+from ..breakpoint_engines import NativeBreakpointEngine
+from ..engines import CodeReading, Reading
 from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold
@@ -63,7 +64,7 @@ class ArrivalReader:
 
     def may_be_leaving(self, hold: PythonHold) -> bool:
         """Whether a function that C code called is about to be left, at a Python stop."""
-        return self._inspector.may_be_leaving(hold)
+        return self._inspector.held_frames.may_be_leaving(hold)
 
     async def native_callers(self, tid: int) -> StopPoints | None:
         """Where a step ends that leaves the innermost Python function of a thread; None where Python called that."""

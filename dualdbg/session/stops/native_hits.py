@@ -1,4 +1,4 @@
-"""Which of the user's breakpoints let a native stop count: threads, conditions, counts, calls of operators."""
+"""Which of the user's breakpoints a native stop is a hit of: by thread, condition, count, and call of an operator."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class NativeHits:
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
             watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
-            if spec.condition is not None and not watches:  # gdb has looked at that of a watchpoint
+            if spec.condition is not None and not watches:  # gdb has evaluated the condition of a watchpoint
                 try:
                     if not await self._native.condition_holds(thread, spec.condition):
                         continue
@@ -156,7 +156,7 @@ class NativeHits:
         return (await self._inspector.thread(tid)).python_name == wanted
 
     async def _is_inner(self, event: engine.NativeStopped, function: str) -> bool:
-        """Whether the thread is in a call of a function that another call of it has led to."""
+        """Whether the thread is in a call of the function that was made within another call of it."""
         stack = await self._inspector.stack_while_held(await self._tid(event))
         return calls_on(stack.frames, function) > 1
 

@@ -25,7 +25,7 @@ class NativeStops:
 
     ``new_program`` is awaited when the process has replaced its program with another, before its first instruction.
     ``before_shown`` is work that is done before a stop is told; ``note_arguments`` keeps what a thread passes to the
-    function in whose frame it stands.
+    function in whose frame it stands. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop.
     """
 
     loop: Loop
@@ -34,6 +34,7 @@ class NativeStops:
     hits: NativeHits
     steps: StepEnds
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
+    read_meanwhile: Callable[[], None] = lambda: None
     new_program: Callable[[], Awaitable[None]] = field(init=False)
     note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
 
@@ -53,6 +54,7 @@ class NativeStops:
     async def _unjudged(self, facts: NativeFacts) -> None:
         if not self.scene.target_runs:
             await self.loop.guarded(self.scene.release())
+            self.read_meanwhile()
             self.loop.put(native_unjudged, facts, self.scene.plain_thread(facts.stop))
 
     # -- facts --------------------------------------------------------------------------------------
@@ -99,6 +101,7 @@ class NativeStops:
         await self.note_arguments(effect.hold.tid, picture.frame)
         for work in self.before_shown:
             await work(verdict)
+        self.read_meanwhile()
         self.loop.put(native_ready, effect, picture)
 
     def _is_about_caller(self, verdict: Show) -> bool:

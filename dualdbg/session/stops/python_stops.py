@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class PythonStops:
-    """The readers of Python stops."""
+    """The readers of Python stops. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop."""
 
     loop: Loop
     breakpoints: BreakpointTable
     inspector: Inspector
     hits: PythonHits
     steps: StepEnds
+    read_meanwhile: Callable[[], None] = lambda: None
 
     async def read(self, effect: ReadPython) -> None:
         """Read one fact and report it, or report that a native stop came first."""
@@ -64,6 +66,7 @@ class PythonStops:
         thread, result = self.inspector.plain_thread(hold.tid), None
         with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
             result = await self._result(hold)
+        self.read_meanwhile()
         top = None if hold.top is None else with_computed(hold.top)
         self.loop.put(python_ready, hold, Picture(thread, top, result=result))
 

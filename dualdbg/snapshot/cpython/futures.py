@@ -188,7 +188,7 @@ class Futures:
     # -- what happens when a future is done ------------------------------------------------------
 
     def waiters(self, future: int, through: str = "await", steps: int = 0) -> Iterator[Waiter]:
-        """The tasks that go on when this one is done, or that it is one of several conditions of."""
+        """The tasks that go on when this future is done, also those that wait for further futures."""
         if steps > _MOST_STEPS:
             return
         for callback in self._callbacks(future):

@@ -39,7 +39,9 @@ class PythonLayout:
     """Offsets in bytes. A field of None is not there in that version.
 
     ``gil_pointer``: where the interpreter state points to its GIL; None while the runtime holds the one GIL itself,
-    at ``gil``. ``cframe`` and ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer.
+    at ``gil``. ``cframe_frame``: 3.11 and 3.12 keep the current frame behind one more pointer, in the ``_PyCFrame``
+    that each evaluation loop has on the C stack; ``cframe_previous`` leads from one to that of the loop around it, and
+    is None where another fact tells the loops.
     ``instruction`` is a number of bytes (3.8, 3.9) or of instructions (3.10) in a frame object, a pointer from
     3.11 on. ``frame_namespace``: f_locals, the mapping that holds the variables of modules and class bodies.
     ``frame_stack`` tells where the value stack of a suspended frame ends: a pointer (3.8, 3.9; 3.14 and later), a
@@ -62,6 +64,7 @@ class PythonLayout:
     native_thread_id: int | None
     current_frame: int
     cframe_frame: int | None
+    cframe_previous: int | None
     frame_previous: int
     frame_code: int
     frame_instruction: int
@@ -120,6 +123,7 @@ _3_10 = PythonLayout(
     native_thread_id=None,
     current_frame=24,
     cframe_frame=None,
+    cframe_previous=None,
     frame_previous=24,
     frame_code=32,
     frame_instruction=96,
@@ -169,6 +173,7 @@ _3_11 = PythonLayout(
     native_thread_id=160,
     current_frame=56,
     cframe_frame=8,
+    cframe_previous=16,
     frame_previous=48,
     frame_code=32,
     frame_instruction=56,
@@ -203,6 +208,7 @@ _3_12 = _like(
     thread_id=136,
     native_thread_id=144,
     cframe_frame=0,
+    cframe_previous=None,
     frame_previous=8,
     frame_code=0,
     frame_is_entry=None,
@@ -331,6 +337,7 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         native_thread_id=offsets["thread.native_thread_id"],
         current_frame=offsets["thread.current_frame"],
         cframe_frame=None,
+        cframe_previous=None,
         frame_previous=offsets["frame.previous"],
         frame_code=offsets["frame.executable"],
         frame_instruction=offsets["frame.instr_ptr"],

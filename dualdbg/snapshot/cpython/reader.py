@@ -200,16 +200,40 @@ class PythonReader:
         return replace(thread, frames=tuple(frames), loops=tuple(loops), trouble=trouble)
 
     def _read_frames(self, thread: int, frames: list[PythonFrame], loops: list[int]) -> None:
+        begun = self._cframes(thread)
+        loops += begun.values()
+        loop = None
         for frame in self._frame_addresses(thread):
             if len(frames) == _MOST_FRAMES:
                 raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
             if not self._is_of_loop(frame):
-                frames.append(self.frame_at(frame))
+                loop = begun.get(frame, loop)
+                found = self.frame_at(frame)
+                frames.append(replace(found, loop=loop) if found.entry else found)
+                loop = None if found.entry else loop
                 continue
             loops.append(frame)
             if frames and not frames[-1].entry:
                 # Another one directly below it is 3.14's lowest frame of the thread, which belongs to no loop.
                 frames[-1] = replace(frames[-1], entry=True, loop=frame)
+
+    def _cframes(self, thread: int) -> dict[int, int]:
+        """3.11: what each evaluation loop has on the C stack, by the innermost of the frames that it runs.
+
+        The last one in the list is no loop's, but a member of the thread state.
+        """
+        layout, memory = self.layout, self.memory
+        found: dict[int, int] = {}
+        if layout.cframe_previous is None or layout.cframe_frame is None:
+            return found
+        cframe = memory.u64(thread + layout.current_frame)
+        for _ in range(_MOST_FRAMES):
+            outer = memory.u64(cframe + layout.cframe_previous) if cframe else 0
+            if not outer:
+                break
+            found[memory.u64(cframe + layout.cframe_frame)] = cframe
+            cframe = outer
+        return found
 
     def _is_of_loop(self, frame: int) -> bool:
         """Whether it is the frame that an evaluation loop keeps on the C stack, below those that it runs."""
@@ -285,7 +309,13 @@ class PythonReader:
         else:
             start = memory.u64(address + objects.str_compact)
         encoding = {1: "latin-1", 2: "utf-16-le", 4: "utf-32-le"}[kind]
-        return memory.read(start, length * kind).decode(encoding, "replace") if length else ""
+        data = memory.read(start, length * kind) if length else b""
+        try:
+            return data.decode(
+                encoding, "surrogatepass"
+            )  # a file's name may have bytes that the locale does not know
+        except UnicodeDecodeError:  # what is there now is no string
+            return data.decode(encoding, "replace")
 
 
 def states_by_tid(

@@ -1,7 +1,8 @@
 """The memory of a process or a core, read page by page and kept: what was read once stays as it was.
 
 process_vm_readv(2) needs the right to trace, but neither stops the target nor waits for it. /proc/PID/mem needs that
-right when it is opened, and no more after that (mem_open and mem_rw of the kernel's fs/proc/base.c).
+right when it is opened, and no more after that (mem_open and mem_rw of the kernel's fs/proc/base.c). It is read where a
+seccomp filter or a sandbox refuses process_vm_readv(2).
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import errno
 import os
 import struct
 from abc import ABC, abstractmethod
+from functools import lru_cache
 
-from ...errors import DualdbgError, TargetGone, UnreadableMemory
+from ...errors import TargetGone, UnreadableMemory
+from ...target.blocked_calls import Call, may_be_fatal, why_blocked
 from ...target.permission import refusal
 
 PAGE = 4096
@@ -98,17 +101,20 @@ _libc.process_vm_readv.argtypes = [
 ]
 
 
-def open_memory(pid: int) -> int:
+def open_memory(pid: int, mode: int = os.O_RDWR) -> int:
     """A descriptor of the memory of a process, for later. It is of the program that the process runs now.
 
     Raises PermissionRefused, TargetGone or TargetError.
     """
     try:
-        return os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise TargetGone(f"process {pid} has ended") from None
-    except OSError as error:
+        return os.open(f"/proc/{pid}/mem", mode | os.O_CLOEXEC)
+    except OSError as error:  # without the file: the process has ended, or a sandbox has none
         raise refusal(pid, error.errno or 0, reading=True) from error
+
+
+@lru_cache(maxsize=1)
+def _call_is_fatal() -> bool:
+    return may_be_fatal(Call.READ)
 
 
 class ProcessMemory(Memory):
@@ -148,6 +154,8 @@ class ProcessMemory(Memory):
             data = _read_file(self._file, address, size)
             if data is not None:
                 return data
+        if _call_is_fatal():
+            return self._read_once(address, size)
         buffer = ctypes.create_string_buffer(size)
         local = _Iovec(ctypes.addressof(buffer), size)
         remote = _Iovec(address, size)
@@ -157,14 +165,22 @@ class ProcessMemory(Memory):
         problem = ctypes.get_errno()
         if problem == errno.EFAULT:
             return b""
-        raise self._refused(problem)
-
-    def _refused(self, problem: int) -> DualdbgError:
         if problem == errno.ESRCH:
-            return TargetGone(f"process {self._pid} has ended")
-        if problem == errno.ENOSYS:
-            return UnreadableMemory("this kernel has no process_vm_readv (CONFIG_CROSS_MEMORY_ATTACH)")
-        return refusal(self._pid, problem, reading=True)
+            raise TargetGone(f"process {self._pid} has ended")
+        if why_blocked(Call.READ):
+            return self._read_once(address, size)
+        raise refusal(self._pid, problem, reading=True)
+
+    def _read_once(self, address: int, size: int) -> bytes:
+        """By /proc/PID/mem, opened for this alone: nobody has to close it."""
+        file = open_memory(self._pid, os.O_RDONLY)
+        try:
+            data = _read_file(file, address, size)
+        finally:
+            os.close(file)
+        if data is None:
+            raise TargetGone(f"process {self._pid} has ended")
+        return data
 
 
 def _read_file(file: int, address: int, size: int) -> bytes | None:

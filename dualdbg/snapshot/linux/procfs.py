@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...locale_encoding import decoded
 from ...shared.proc_files import Mapping, mappings, read_maps, read_stat, read_status
 from ...shared.process_root import root_link
 
@@ -69,7 +70,7 @@ def read_process(pid: int) -> ProcessFacts | None:
         owner = os.stat(folder).st_uid
     except OSError:
         return None
-    words = [word.decode("utf-8", "replace") for word in raw.split(b"\0") if word]
+    words = [decoded(word) for word in raw.split(b"\0") if word]
     return ProcessFacts(pid, stat.parent, " ".join(words) or f"[{stat.name}]", stat.state, owner)
 
 

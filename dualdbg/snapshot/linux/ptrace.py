@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from ...errors import TargetError, TargetGone
 from ...patience import patient
 from ...shared.proc_files import read_stat
-from ...target.permission import refusal
+from ...target.permission import check_not_fatal, refusal
 from .registers import (
     AARCH64,
     NT_ARM_PAC_MASK,
@@ -28,10 +28,9 @@ from .registers import (
 )
 
 _POKEDATA, _GETREGSET = 5, 0x4204
-CONT, DETACH, GETEVENTMSG, GETSIGINFO, SEIZE, INTERRUPT, LISTEN = (
+CONT, DETACH, GETSIGINFO, SEIZE, INTERRUPT, LISTEN = (
     7,
     17,
-    0x4201,
     0x4202,
     0x4206,
     0x4207,
@@ -78,6 +77,7 @@ class Hold:
 
     def take(self, deadline: float = _TO_STOP) -> None:
         """Stop every thread. Raises PermissionRefused or TargetGone; then no thread is held."""
+        check_not_fatal(self.pid)
         try:
             while True:
                 fresh = self._seize_new_threads()

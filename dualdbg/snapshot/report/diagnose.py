@@ -12,7 +12,7 @@ from ..linux.system_calls import POLLS
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
 from .jobs import jobs, member_of
-from .services import is_resource_tracker, is_service, waits_for_semaphore
+from .library_threads import is_idle_worker, is_resource_tracker, is_service, is_worker, notification_of
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -53,16 +53,6 @@ KINDS = (
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
-_NOTIFICATIONS = {
-    ("threading.py", "Event.wait"): "an Event to be set",
-    ("threading.py", "Condition.wait"): "a Condition to be notified",
-    ("threading.py", "Barrier.wait"): "the other threads at a Barrier",
-    ("threading.py", "Thread.join"): "another thread to end",
-    ("threading.py", "Semaphore.acquire"): "a Semaphore",
-    ("queue.py", "Queue.get"): "an item in a Queue",
-    ("queue.py", "Queue.put"): "room in a Queue",
-    ("_base.py", "Future.result"): "the result of a Future",
-}
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
 _WAITING = {"workers": 1, "collective": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
@@ -234,38 +224,19 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
                 or not any(f.function.startswith(_WORKER_WAITS) for f in frames)
             ):
                 continue
-            children = [each for each in scene.shown if each.parent == process.pid and _is_worker(each)]
+            children = [each for each in scene.shown if each.parent == process.pid and is_worker(each)]
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
                     f"its worker {_process(scene, child.pid)} is in {_doing(child.threads[0])}"
                     for child in children
-                    if not _is_idle_worker(child.threads[0])
+                    if not is_idle_worker(child.threads[0])
                 ),
             ]
-            busy = [c for c in children if not _is_idle_worker(c.threads[0])]
+            busy = [c for c in children if not is_idle_worker(c.threads[0])]
             threads = (node, *((child.pid, child.threads[0].thread.tid) for child in busy))
             findings.append(Finding("workers", "\n".join(lines), threads))
     return findings
-
-
-def _is_worker(process: ProcessReport) -> bool:
-    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
-    if process.python is None or not process.threads:
-        return False
-    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
-    return not python or any(frame.function == "_worker_loop" for frame in python)
-
-
-def _is_idle_worker(thread: ThreadReport) -> bool:
-    """Whether a DataLoader worker waits for work: no code of the user is called from its loop."""
-    for frame in thread.stack.visible():
-        if isinstance(frame, PythonFrame):
-            if frame.function == "_worker_loop":
-                return True
-            if "/multiprocessing/" not in (frame.file or "") and "selectors.py" not in (frame.file or ""):
-                return False
-    return False
 
 
 def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -350,10 +321,10 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         call = thread.system_call
         if call is None or call.name not in IO or call.descriptor is None or is_resource_tracker(thread):
             continue
-        if call.name in OF_SERVICES and _serves(scene, node, thread):
+        if call.name in OF_SERVICES and is_service(scene, node, thread):
             continue
         if call.name in POLLS and (
-            node[0] in ranks or _is_idle_worker(thread)
+            node[0] in ranks or is_idle_worker(thread)
         ):  # they wait so in healthy jobs
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
@@ -361,11 +332,6 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         text = f"{_name(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
         findings.append(Finding("io", text, (node,)))
     return findings
-
-
-def _serves(scene: Scene, node: Node, thread: ThreadReport) -> bool:
-    pid, tid = node
-    return tid != pid and is_service(thread, scene.threads.get((pid, pid)))
 
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -388,8 +354,8 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
         joined = node[0], thread.joins or 0
-        what = f"{_name(scene, joined)} to end" if joined in scene.threads else _notification_of(thread)
-        if what is not None and not _serves(scene, node, thread):
+        what = f"{_name(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
+        if what is not None and not is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -400,20 +366,6 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
         )
         for (what, at), nodes in groups.items()
     ]
-
-
-def _notification_of(thread: ThreadReport) -> str | None:
-    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
-    if waits_for_semaphore(thread.stack.frames):
-        return "a lock, a semaphore or a queue of multiprocessing"
-    result = None
-    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
-    for frame in innermost:
-        for (file, function), what in _NOTIFICATIONS.items():
-            name = function if "." in frame.function else function.rpartition(".")[2]
-            if frame.function == name and (frame.file or "").endswith("/" + file):
-                result = what
-    return result
 
 
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:

@@ -42,7 +42,7 @@ def faulting_frame(thread: ThreadReport) -> NativeFrame | None:
 
 
 def with_fault_shown(thread: ThreadReport) -> ThreadReport:
-    """The thread, whose innermost frame is one that a fault was in: that is shown, whosever it is."""
+    """The thread of a fault, with its innermost frame shown, whosever code that is."""
     first = faulting_frame(thread)
     if first is None or first.role is not Role.PLUMBING:
         return thread

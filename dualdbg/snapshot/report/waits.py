@@ -100,8 +100,11 @@ _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Py
 
 
 def find_waits(scene: Scene) -> dict[Node, Wait]:
-    """For each thread where it is known: the thread that it waits for. Not those that have moved, other than by looking
-    again whether the GIL is free: every 5 ms they do, and in a ring it never is."""
+    """The wait of each thread of which it is known what it waits for.
+
+    Threads that have moved since the earlier look are left out, except those that wait for the GIL: they look every
+    5 ms whether it is free, and in a ring it never is.
+    """
     waits = {}
     for (pid, tid), thread in scene.threads.items():
         if (pid, tid) in scene.moved and not thread.thread.waits_for_gil:

@@ -1,6 +1,7 @@
 """The places of the breakpoint spec language: an operator, a function, a line, an address, an event.
 
-PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, mylib::myop, randn@binding
+PLACE = NAME ["@" LAYER]          an operator: randn, add.Tensor, aten::mm, mylib::myop.out, randn@binding;
+                                  as Python has it: torch.ops.mylib.myop
       | ["::"] FUNCTION           C or C++: THPModule_initExtension, at::native::randn, Foo<int>::f, *_kernel
       | FILE ":" LINE             the file's suffix tells the language; a FILE may stand in double quotes
       | FILE ":" LINE "@kernel"   the kernels that torch.compile makes of a line of Python
@@ -43,6 +44,7 @@ _LIBRARY_ADDRESS = re.compile(r"(?P<library>.*[^\s+]\.so[^+]*|[\w./-]+)\+0[xX](?
 _OPERATOR = re.compile(
     r"(?:(?P<namespace>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:\.(?P<overload>[A-Za-z_]\w*))?(?:@(?P<layer>\w*))?"
 )
+_PYTHON_OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(?=\w)")
 _BROKEN_ADDRESS = re.compile(r"\*?0[xX]\w*|.*\.so[\d.]*\+.*")
 _CLONE = re.compile(r".+\.(?:cold|constprop|isra|part|lto_priv|llvm)(?:\.\d+)*")
 _PREFIXED = re.compile(r"(?P<prefix>[A-Za-z-]+):(?!:)(?P<rest>.*)", re.DOTALL)
@@ -299,22 +301,30 @@ def _unknown_prefix(text: str, prefix: str, rest: str) -> Problem:
 
 
 def _name(text: str, is_operator: IsOperator) -> BreakpointSpec:
-    match = _OPERATOR.fullmatch(text)
+    match = _OPERATOR.fullmatch(_PYTHON_OPERATOR.sub(r"\1::", text))
+    if match is not None and match.string != text:
+        spec = _operator(text, match)
+        known = spec.layer or spec.overload or spec.namespace in _REGISTRY_NAMESPACES
+        return spec if known else replace(spec, layer=Layer.KERNEL)  # other::myop alone may be a function
     if match is not None and not _CLONE.fullmatch(text) and _is_operator(text, match, is_operator):
-        return BreakpointSpec(
-            text,
-            BreakpointKind.OPERATOR,
-            match["name"],
-            namespace=match["namespace"],
-            overload=match["overload"],
-            layer=_layer(match),
-        )
+        return _operator(text, match)
     if "@" in text and match is None and "(" not in text:
         raise Problem(
             "only an operator has layers", text.index("@"), "for example randn@binding or add.Tensor@dispatch"
         )
     check_function_name(text)
     return BreakpointSpec(text, BreakpointKind.FUNCTION, text)
+
+
+def _operator(text: str, match: re.Match[str]) -> BreakpointSpec:
+    return BreakpointSpec(
+        text,
+        BreakpointKind.OPERATOR,
+        match["name"],
+        namespace=match["namespace"],
+        overload=match["overload"],
+        layer=_layer(match),
+    )
 
 
 def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bool:
@@ -328,8 +338,8 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
     if _ending(text) in PYTHON_ENDINGS | NATIVE_ENDINGS:
         raise Problem("the line is missing", len(text), f"for example {text}:12")
     if match["namespace"] is not None:
-        hint = f"an extension's operator: {text}@kernel"
-    elif match["name"] == "torch" and is_operator(match["overload"]):
+        return True  # an extension's: C++ names have no dots
+    if match["name"] == "torch" and is_operator(match["overload"]):
         hint = f"the operator: {match['overload']}; a Python function: py:{text}"
     else:
         return False  # a function of Cython

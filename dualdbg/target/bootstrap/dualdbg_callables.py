@@ -11,7 +11,7 @@ import ctypes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     Mapping = tuple[int, int, str, int, str]
@@ -317,3 +317,20 @@ def mappings() -> Iterator[Mapping]:
             start, _, end = fields[0].partition("-")
             path = fields[5] if len(fields) > 5 else ""
             yield int(start, 16), int(end, 16), fields[1], int(fields[2], 16), path
+
+
+SPECIAL = """
+    abs add and array bool call complex contains delitem enter eq exit float floordiv format ge getitem gt hash iadd
+    imul index int invert isub iter le len lshift lt matmul mod mul ne neg next or pos pow radd repr rmatmul rmul
+    rshift rsub rtruediv setitem str sub truediv xor
+"""
+SPECIAL_NAMES = tuple("__{}__".format(name) for name in SPECIAL.split())
+
+
+def members_by_name(cls: type, attributes: Iterable[str]) -> Iterator[Any]:
+    """What a class or its bases hold for special methods that a slot only looks up, and under the named attributes."""
+    for name in (*SPECIAL_NAMES, *attributes):
+        for base in cls.__mro__:
+            if name in base.__dict__:
+                yield base.__dict__[name]
+                break

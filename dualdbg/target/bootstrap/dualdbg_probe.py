@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BEACON_DESCRIPTOR = -1  # posix_fadvise(-1, address, ...) fails with EBADF and does nothing: gdb's cue
-
 HIDDEN_ROOTS = (HERE,)
 
 
@@ -363,11 +362,8 @@ def line_returns() -> bool:
 
 def starting_line(instruction: Any) -> int | None:
     """``starts_line`` is the line number up to 3.12, and a flag beside ``line_number`` from 3.13 on."""
-    return (
-        getattr(instruction, "line_number", None)
-        if instruction.starts_line is True
-        else instruction.starts_line
-    )
+    starts: int | None = instruction.starts_line
+    return getattr(instruction, "line_number", None) if starts is True else starts
 
 
 def own_codes(code: CodeType) -> Iterator[CodeType]:
@@ -496,19 +492,9 @@ def members_of(value: Any, attributes: set[str], depth: int) -> Iterator[Any]:
             yield from members_of(vars(value)[name], attributes, depth - 1)
 
 
-SPECIAL = """
-    abs add and array bool call complex contains delitem enter eq exit float floordiv format ge getitem gt hash iadd
-    imul index int invert isub iter le len lshift lt matmul mod mul ne neg next or pos pow radd repr rmatmul rmul
-    rshift rsub rtruediv setitem str sub truediv xor
-"""
-SPECIAL_NAMES = tuple("__{}__".format(name) for name in SPECIAL.split())
-
-
 def entries_of_type(cls: type, attributes: set[str]) -> Iterator[int]:
     """The entries of a type's slots, of special methods that a slot only looks up, and of the named attributes."""
-    yield from beside("dualdbg_callables").slots(cls)
-    for name in (*SPECIAL_NAMES, *attributes):
-        for base in cls.__mro__:
-            if name in base.__dict__:
-                yield from native_entries(base.__dict__[name])
-                break
+    callables = beside("dualdbg_callables")
+    yield from callables.slots(cls)
+    for member in callables.members_by_name(cls, attributes):
+        yield from native_entries(member)

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-JOINED = "dualdbg_held"  # is in the condition of several breakpoints at one place (python_suffixes.py)
+JOINED = "dualdbg_held"  # stands in the condition of several breakpoints at one place (python_suffixes.py)
 PYDEVD_BUILTINS = ("execfile", "runfile")  # names that the import of pydevd's console adds to builtins
 
 
@@ -98,7 +98,7 @@ def quick(pydevd: Any, failed: int) -> type:
             return self.watches
 
         def stepping(self) -> Any:
-            """What keeps the steps that pydevd loses (dualdbg_steps.py)."""
+            """Keeps the steps that pydevd would lose (dualdbg_steps.py)."""
             if self.steps is None:
                 self.steps = pydevd.dualdbg_presentation.beside("dualdbg_steps")
             return self.steps
@@ -178,7 +178,7 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.watches.come_first(frame)
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
-            """Not for the import machinery, which every import passes through: the user has called no library."""
+            """Not told of the import machinery: each import passes through it, and the user has called no library."""
             if not frame.f_code.co_filename.startswith("<frozen "):
                 super().notify_skipped_step_in_because_of_filters(frame)
 
@@ -190,7 +190,9 @@ def quick(pydevd: Any, failed: int) -> type:
                 os._exit(failed)
             if self.watches is not None:
                 self.watches.end()
-            connection: Any = self.__dict__.pop("_client_socket", None)  # without this it is closed too early
+            connection: Any = self.__dict__.pop(
+                "_client_socket", None
+            )  # else the connection is closed too early
             self._client_socket = None
             lost = self.writer is pydevd.threading.current_thread()  # it could not send
             super().dispose_and_kill_all_pydevd_threads(wait=False, timeout=0 if lost else timeout)
@@ -207,9 +209,9 @@ def quick(pydevd: Any, failed: int) -> type:
 def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
     """From 3.12 on: what pydevd's callbacks for events find while ``debugger`` leaves, and afterwards.
 
-    One may be under way in another thread then. It asks for the debugger several times, and for events of code: it
-    would raise AttributeError in the program where it finds none in the middle, ValueError where pydevd's tool is not
-    in use any more, or would take that tool again.
+    A callback may be running in another thread at that moment. It asks several times for the debugger, and for events
+    of code. Without a debugger it would raise AttributeError in the program. Without pydevd's tool it would raise
+    ValueError, or take that tool again.
     """
     module: Any = sys.modules[
         pydevd.pydevd_sys_monitoring.stop_monitoring.__module__
@@ -238,7 +240,7 @@ def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
 
 
 class Found:
-    """Stands for a module or class of pydevd's: has these attributes."""
+    """Stands for a module or a class of pydevd, and has these attributes."""
 
     def __init__(self, attributes: Any) -> None:
         self.__dict__.update(attributes)
@@ -247,7 +249,7 @@ class Found:
 class MainModule:
     """Stands for a frame of the program's main module, where expressions are evaluated while no frame is stopped.
 
-    pydevd by itself takes a frame of its own, with its own names; of those clients use ``sys``.
+    pydevd itself would take one of its own frames, with its own names. Clients use one of those names, ``sys``.
     """
 
     @property
@@ -261,8 +263,8 @@ class MainModule:
 def without_need_of_threads(tracker: Any) -> type:
     """The class of pydevd's ``tracker``, for a process that may be able to start no thread (RLIMIT_NPROC, seccomp).
 
-    An evaluation has pydevd start a thread that warns when it takes long. Where that fails, pydevd would not answer
-    the request at all. So nobody warns.
+    An evaluation has pydevd start a thread that warns when it takes long. Where the thread cannot be started, pydevd
+    would not answer the request at all. So this class starts none, and nobody warns.
     """
 
     class Tracker(type(tracker)):  # type: ignore[misc]

@@ -15,10 +15,10 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from ..model.looks import Part
-from ..terminal.cells import PLAIN, Colour, Look, Row
+from ..terminal.cells import Colour, Look, Row
 from ..terminal.keys import sequence
-from ..terminal.parser import Parser
 from ..terminal.pty import ProgramTerminal
+from ..terminal.reflow import as_row
 from ..terminal.screen import Screen
 from ..widgets.line_view import LineView
 
@@ -74,7 +74,7 @@ class ProgramView(LineView):
 
     def _history_line(self, line: int, screen: Screen, base: Style) -> Strip:
         one = screen.history[line]
-        row = one if isinstance(one, Row) else _as_row(one)
+        row = one if isinstance(one, Row) else as_row(one)
         segments = [Segment(text, base + style_of(look)) for text, look in row.runs()]
         return self._marked(Strip(segments).crop_extend(0, self._columns, base))
 
@@ -96,7 +96,7 @@ class ProgramView(LineView):
         if line >= past:
             return screen.rows[line - past].text()
         one = screen.history[line]
-        return one.text() if isinstance(one, Row) else _as_row(one).text()
+        return one.text() if isinstance(one, Row) else as_row(one).text()
 
     def parts(self, line: int, width: int) -> tuple[Part, ...]:
         return ((self.text(line), ""),)
@@ -212,17 +212,6 @@ def _colour(colour: Colour) -> Color | None:
     if colour is None:
         return None
     return Color.from_ansi(colour) if isinstance(colour, int) else Color.from_rgb(*colour)
-
-
-def _as_row(line: str) -> Row:
-    """A row of a history line that was not parsed yet."""
-    if "\x1b" not in line:
-        row = Row(0)
-        row.texts, row.looks = list(line), [PLAIN] * len(line)
-        return row
-    screen = Screen(max(len(line), 1), 1)
-    Parser(screen).feed(line)
-    return screen.rows[0]
 
 
 def _with_caret(strip: Strip, x: int, style: Style) -> Strip:

@@ -26,13 +26,17 @@ PLAIN = Look()
 
 
 class Row:
-    """One line of cells. The second cell of a wide character holds an empty text."""
+    """One line of cells. The second cell of a wide character holds an empty text.
 
-    __slots__ = ("looks", "texts")
+    ``goes_on``: the text was too long for the row, and goes on in the next one behind so many cells; 0: it ends here.
+    """
+
+    __slots__ = ("goes_on", "looks", "texts")
 
     def __init__(self, width: int, look: Look = PLAIN) -> None:
         self.texts = [" "] * width
         self.looks = [look] * width
+        self.goes_on = 0
 
     def resize(self, width: int) -> None:
         """Cut it, or fill it with blanks, to ``width`` cells."""

@@ -23,6 +23,8 @@ def sequence(key: str, character: str | None, application_cursor: bool) -> str |
         return _control(name)
     if modifiers == ["alt"] and len(name) == 1:
         return f"\x1b{name}"
+    if modifiers == ["alt"] and name in _NAMED:
+        return f"\x1b{_NAMED[name]}"
     return character
 
 
@@ -51,6 +53,8 @@ _CONTROL = {
     "circumflex_accent": "\x1e",
     "underscore": "\x1f",
 }
+
+_NAMED = {"minus": "-", "equals_sign": "="}
 
 _CURSOR = {"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H"}
 

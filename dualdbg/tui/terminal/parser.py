@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from .cells import select
-from .screen import Line, Screen
+from .reflow import COLOUR, Line, fitting
+from .screen import Screen
 
 _TOKEN = re.compile(
     r"(?P<text>[^\x00-\x1f\x7f\x80-\x9f]+)"
@@ -18,7 +19,6 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _UNFINISHED = re.compile(r"\x1b(?:[\x20-\x2f]*|\[[\x20-\x3f]*|[()*+]|[\]PX^_][^\x07\x1b]*\x1b?)$")
-_COLOUR = re.compile(r"\x1b\[([\d;]*)m")
 _RESETS = ("\x1b[m", "\x1b[0m")
 _OTHER_ESCAPE = re.compile(r"\x1b(?!\[[\d;]*m)")
 _OTHER_CONTROLS = bytes({*range(32), 0x7F} - set(b"\t\n\r\x1b"))
@@ -81,8 +81,8 @@ class Parser:
         lines, most = count - shown, screen.history.maxlen or 0
         kept = skipped[:-1].rsplit("\n", most)[-min(lines, most) :]
         screen.added += lines - len(kept)
-        screen.remember(self._as_lines(kept))
-        for codes in _COLOUR.findall(skipped, max(0, *map(skipped.rfind, _RESETS))):
+        screen.remember([*self._as_lines(kept)])
+        for codes in COLOUR.findall(skipped, max(0, *map(skipped.rfind, _RESETS))):
             screen.cursor.look = select(screen.cursor.look, _numbers(codes, 0))
         return text[end + 1 :]
 
@@ -90,21 +90,9 @@ class Parser:
         for match in _TOKEN.finditer(text):
             _KINDS[match.lastgroup or "text"](self, match)
 
-    def _as_lines(self, texts: list[str]) -> list[Line]:
+    def _as_lines(self, texts: list[str]) -> Iterable[Line]:
         """The texts without their carriage returns, in pieces that fit the width."""
-        width = self._screen.columns
-        if max(map(len, texts), default=0) <= width and "\t" not in "".join(texts):
-            return [text.rstrip("\r") for text in texts]
-        lines: list[Line] = []
-        for text in texts:
-            text = text.rstrip("\r")
-            if "\t" in text:
-                text = text.expandtabs(8)
-            if len(text) <= width or "\x1b" in text:
-                lines.append(text)
-            else:
-                lines += [text[start : start + width] for start in range(0, len(text), width)]
-        return lines
+        return fitting((_expanded(text.rstrip("\r")) for text in texts), self._screen.columns)
 
     # -- kinds of tokens --------------------------------------------------------------------------
 
@@ -181,6 +169,10 @@ class Parser:
             (screen.save_cursor if on else screen.restore_cursor)()
         if number == 6:
             screen.go(0, 0)
+
+
+def _expanded(text: str) -> str:
+    return text.expandtabs(8) if "\t" in text else text
 
 
 def _line_from_end(text: str, count: int, end: int) -> int:

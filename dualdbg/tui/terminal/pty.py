@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import errno
 import fcntl
 import os
@@ -15,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ...errors import TargetError
+from ...locale_encoding import new_decoder
 from .parser import Parser
 from .screen import Screen
 
@@ -50,7 +50,7 @@ class ProgramTerminal:
         self.screen = Screen(columns, lines)
         self.changed: Callable[[], None] = lambda: None
         self._parser = Parser(self.screen, self.send)
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._decoder = new_decoder()
         self._waiting: deque[str] = deque()
         self._amount = 0
         self._to_send = b""

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Union
 
 from rich.cells import cell_len
 
 from .cells import PLAIN, Look, Row
+from .reflow import Line, Place, refit, reflow
 
 HISTORY = 10_000  # lines that have left the screen and are kept
-
-Line = Union[Row, str]
-"""A line of the history: cells, or the text with its colour sequences, which nobody has looked at yet."""
 
 
 @dataclass
@@ -76,25 +73,47 @@ class Screen:
         return self._main is None and self._top == 0 and self._bottom == self.lines - 1
 
     def resize(self, columns: int, lines: int) -> None:
-        """Take a new size. Lines are cut or filled; lines that no longer fit go to the history."""
+        """Take a new size. Lines of the main screen and the history are broken anew, nothing of them is lost.
+
+        The alternate screen is cut or filled: a program that uses it draws it again. Lines of the main screen that no
+        longer fit go to the history.
+        """
         if (columns, lines) == (self.columns, self.lines):
             return
-        self._rows, gone = self._fit(self._rows, columns, lines, self.cursor.y)
-        if self._main is not None:
-            self._main, _ = self._fit(self._main, columns, lines, self._saved_main.y)
+        cursor = self.cursor
+        if self._main is None:
+            self._rows, place = self._fit_main(self._rows, cursor, columns, lines)
         else:
-            self.remember(gone)
-        y = min(max(self.cursor.y - len(gone), 0), lines - 1)
-        self._place(min(self.cursor.x, columns - 1), y)
+            self._main, saved = self._fit_main(self._main, self._saved_main, columns, lines)
+            self._saved_main.y, self._saved_main.x = saved.row, min(saved.x, columns - 1)
+            self._rows = self._fit_alternate(columns, lines)
+            place = Place(min(cursor.y, lines - 1), min(cursor.x, columns - 1))
+        self._place(min(place.x, columns - 1), place.row)
+        cursor.wrap = place.x == columns and self.modes.autowrap
         self.columns, self.lines = columns, lines
         self._top, self._bottom = 0, lines - 1
 
-    def _fit(self, rows: list[Row], columns: int, lines: int, y: int) -> tuple[list[Row], list[Row]]:
-        surplus = max(y - lines + 1, 0)
-        gone, kept = rows[:surplus], rows[surplus : surplus + lines]
+    def _fit_main(self, rows: list[Row], cursor: Cursor, columns: int, lines: int) -> tuple[list[Row], Place]:
+        """The rows of the main screen in the new size, and where its cursor is in them."""
+        history = list(self.history)
+        last_text = max((at for at, line in enumerate(history, 1) if isinstance(line, str)), default=0)
+        past = [
+            row for row in history[last_text:] if isinstance(row, Row)
+        ]  # its last line may go on in the screen
+        here = Place(len(past) + cursor.y, cursor.x + cursor.wrap)
+        broken, (top, here) = reflow([*past, *rows], columns, [Place(len(past), 0), here])
+        first = max(top.row, here.row - lines + 1)
+        self.history = deque([*refit(history[:last_text], columns), *broken[:first]], maxlen=HISTORY)
+        self.added += first - top.row
+        kept = broken[first : first + lines]
+        return [*kept, *(Row(columns) for _ in range(lines - len(kept)))], Place(here.row - first, here.x)
+
+    def _fit_alternate(self, columns: int, lines: int) -> list[Row]:
+        surplus = max(self.cursor.y - lines + 1, 0)
+        kept = self._rows[surplus : surplus + lines]
         for row in kept:
             row.resize(columns)
-        return [*kept, *(Row(columns) for _ in range(lines - len(kept)))], gone
+        return [*kept, *(Row(columns) for _ in range(lines - len(kept)))]
 
     def remember(self, lines: Sequence[Line]) -> None:
         """Lines that have left the screen at its top."""
@@ -172,7 +191,10 @@ class Screen:
             row.texts[end] = " "
 
     def _wrap(self) -> None:
-        self._place(0, self.cursor.y)
+        """To the next row in the middle of a line."""
+        cursor = self.cursor
+        self._rows[cursor.y].goes_on = self.columns if cursor.wrap else cursor.x
+        self._place(0, cursor.y)
         self.line_feed()
 
     # -- moving ---------------------------------------------------------------------------------
@@ -351,6 +373,8 @@ class Screen:
         self._split_wide(row, start, end)
         row.texts[start:end] = [" "] * (end - start)
         row.looks[start:end] = [self._blank()] * (end - start)
+        if end == self.columns:
+            row.goes_on = 0
 
     def _blank(self) -> Look:
         """What is erased takes the background colour (the bce of terminfo)."""

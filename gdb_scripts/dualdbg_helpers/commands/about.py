@@ -80,16 +80,18 @@ def _sources(found, target):
     maker = choose.types_object(found)
     problem = maker.possible()
     for part in PARTS:
-        state = (
-            "compiled"
-            if maker.cached(part)
-            else f"cannot be compiled: {problem}"
-            if problem
-            else "not compiled"
-        )
-        yield f"  types of the headers ({part}): {state}"
+        yield f"  types of the headers ({part}): {_state(maker, part, problem)}"
     if choose.table(found.version) is None:
         yield f"  no table for version {found.version}"
+
+
+def _state(maker, part, problem):
+    if maker.cached(part):
+        return "compiled"
+    if problem:
+        return f"cannot be compiled: {problem}"
+    coming = choose.meanwhile.state(maker, part) if choose.meanwhile is not None else None
+    return coming or "not compiled"
 
 
 @command(

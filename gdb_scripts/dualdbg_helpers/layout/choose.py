@@ -4,6 +4,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import gdb
 
@@ -11,13 +12,21 @@ from .. import language, settings
 from ..errors import LayoutMissing
 from . import selfcheck
 from .from_gdb import DebugInfo
-from .model import Chain, Layout
+from .model import HINT, Chain, Layout
 from .types_object import TypesObject
 from .wanted import part_of
 
 TABLES = Path(__file__).resolve().parent / "tables"
 _chosen = {}
 _bad = {}
+
+meanwhile: Any = None
+"""What has types compiled while the debugger goes on; None: they are compiled at once, and the command waits.
+
+``ask(maker, part)`` has it done once, and returns None, or why it has failed; ``so_far(maker, part)`` says in a
+sentence how far that is, ``state(maker, part)`` in a few words (None: it was not asked for). ``beside`` is the folder
+for what the user's cache folder does not take, or None.
+"""
 
 
 def table(version):
@@ -62,12 +71,18 @@ def read(name, belief):
 class _Object(Layout):
     """Types compiled from the headers, part by part, when one is asked for and compiling is allowed."""
 
-    def __init__(self, maker, compile_now):
+    def __init__(self, maker, may_compile):
         super().__init__(maker.source, {}, {})
         self._maker = maker
-        self._compile_now = compile_now
+        self._may_compile = may_compile
         self._asked = set()
+        self._coming = set()
         self.problem = None
+
+    def so_far(self, name):
+        """How far the compiler is that is at work on the type ``name``; None where none is."""
+        part = part_of(name)
+        return meanwhile.so_far(self._maker, part) if part in self._coming else None
 
     def _load(self, name):
         part = part_of(name)
@@ -75,9 +90,13 @@ class _Object(Layout):
             return
         self._asked.add(part)
         found = self._maker.cached(part)
-        if found is None and self._compile_now:
+        if found is None and self._may_compile:
             self.problem = self._maker.possible()
-            if self.problem is None:
+            if self.problem is None and meanwhile is not None:
+                self.problem = meanwhile.ask(self._maker, part)
+                if self.problem is None:
+                    self._coming.add(part)
+            elif self.problem is None:
                 found = self._build(part)
         if found is not None:
             self.records.update(found.records)
@@ -126,10 +145,15 @@ def chain(installation, make_target):
     wanted, compiling = settings.value("layouts"), settings.value("compile-types")
     key = (installation, files, wanted, compiling, settings.value("compiler"))
     if key not in _chosen:
-        _chosen.clear()
-        _bad.clear()
+        forget()
         _chosen[key] = _sources(installation, info, wanted, compiling, make_target)
-    return Chain(_chosen[key], lambda: _missing(installation, _chosen.get(key, ())))
+    return Chain(_chosen[key], lambda name, what: _missing(name, what, installation, _chosen.get(key, ())))
+
+
+def forget():
+    """Have the sources chosen anew when they are needed next: another one may be there."""
+    _chosen.clear()
+    _bad.clear()
 
 
 def _sources(installation, info, wanted, compiling, make_target):
@@ -138,10 +162,12 @@ def _sources(installation, info, wanted, compiling, make_target):
     known = table(installation.version)
     maker = types_object(installation)
     fits = known is not None and selfcheck.problem_of(known, [], make_target) is None
-    now = compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and not fits)
+    may_compile = (
+        compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and not fits)
+    )
     candidates = {
         "debug-info": info,
-        "types-object": _Object(maker, now and compiling != settings.OFF),
+        "types-object": _Object(maker, may_compile and compiling != settings.OFF),
         "table": known,
         "nearest table": nearest_table(installation.version) if known is None else None,
     }
@@ -153,7 +179,7 @@ def _sources(installation, info, wanted, compiling, make_target):
         if problem is None:
             found.append(layout)
         else:
-            _bad[layout.source] = problem
+            _bad[layout.source.partition(";")[0]] = problem  # without what would be said of it if it fitted
     return found
 
 
@@ -161,7 +187,10 @@ def types_object(installation):
     """The :class:`TypesObject` of a PyTorch ``installation``, made with the user's compiler and this gdb."""
     own = Path("/proc/self/exe")
     return TypesObject(
-        installation, settings.value("compiler"), str(own.resolve()) if own.exists() else "gdb"
+        installation,
+        settings.value("compiler"),
+        str(own.resolve()) if own.exists() else "gdb",
+        meanwhile.beside if meanwhile is not None else None,
     )
 
 
@@ -170,12 +199,16 @@ def refusals():
     return dict(_bad)
 
 
-def _missing(installation, layouts):
-    """Why no source knows a type, for the error message."""
+def _missing(name, what, installation, layouts):
+    """The error where no source knows the type ``name``; ``what`` says so."""
     if installation is None:
-        return " This process has not loaded PyTorch."
+        return LayoutMissing(f"{what} This process has not loaded PyTorch.", HINT)
+    compiled = [layout for layout in layouts if isinstance(layout, _Object)]
+    coming = next(filter(None, (layout.so_far(name) for layout in compiled)), None)
+    if coming is not None:
+        return LayoutMissing(coming, "The session goes on meanwhile; `torch-types` waits for it.")
     reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
-    reasons += [layout.problem for layout in layouts if isinstance(layout, _Object) and layout.problem]
+    reasons += [layout.problem for layout in compiled if layout.problem]
     if table(installation.version) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
-    return " " + "; ".join(reasons) + "." if reasons else ""
+    return LayoutMissing(f"{what} {'; '.join(reasons)}." if reasons else what, HINT)

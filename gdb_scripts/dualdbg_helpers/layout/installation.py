@@ -6,9 +6,10 @@ from pathlib import Path
 
 from dualdbg_shared.libraries import C10, TORCH_CPU
 
-Installation = namedtuple("Installation", "root version cxx11_abi")
+Installation = namedtuple("Installation", "root version cxx11_abi build_id")
 """``root`` is the folder with ``lib`` and ``include``; ``version`` such as "2.13.0" (None: not known);
-``cxx11_abi`` whether ``std::string`` is libstdc++'s newer one."""
+``cxx11_abi`` whether ``std::string`` is libstdc++'s newer one; ``build_id`` those of libc10 and libtorch_cpu, None
+where one has none."""
 
 _VERSION_FILES = (
     # (relative path, expression whose first group is the version)
@@ -21,15 +22,19 @@ _VERSION_FILES = (
 
 def find(mappings):
     """The :class:`Installation` that the inferior has loaded, or None when it has not loaded PyTorch."""
-    library = mappings.library_named(f"{C10}.so", f"{TORCH_CPU}.so")
-    if library is None:
+    libraries = [mappings.library_named(f"{name}.so") for name in (C10, TORCH_CPU)]
+    first = next(filter(None, libraries), None)
+    if first is None:
         return None
-    return of(str(Path(library.path).parent.parent), library.elf)
+    return of(str(Path(first.path).parent.parent), [one.elf if one else None for one in libraries])
 
 
-def of(root, elf):
-    """The :class:`Installation` at ``root``; ``elf`` is its libc10 or libtorch_cpu, None where it cannot be read."""
-    return Installation(root, version_of(root), elf is None or _cxx11_abi(elf))
+def of(root, elves):
+    """The :class:`Installation` at ``root``; ``elves`` are libc10 and libtorch_cpu, None for what cannot be read."""
+    elf = next(filter(None, elves), None)
+    ids = [one.build_id for one in elves if one and one.build_id]
+    build_id = "-".join(ids) if len(ids) == len(elves) else None
+    return Installation(root, version_of(root), elf is None or _cxx11_abi(elf), build_id)
 
 
 def version_of(root):

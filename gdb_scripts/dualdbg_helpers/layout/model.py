@@ -29,7 +29,7 @@ class Record:
             return self.offsets[field]
         except KeyError:
             message = f"The layout of {self.name} ({self.source}) has no member {field}."
-            raise LayoutMissing(message, _HINT) from None
+            raise LayoutMissing(message, HINT) from None
 
     def __contains__(self, field):
         return field in self.offsets
@@ -41,7 +41,7 @@ class Record:
         return raw >> low & (1 << width) - 1
 
 
-_HINT = "See `help dualdbg-layout` for the sources of layouts and what each needs."
+HINT = "See `help dualdbg-layout` for the sources of layouts and what each needs."
 
 
 class Layout:
@@ -77,10 +77,10 @@ EMPTY = Layout("none", {}, {})
 class Chain:
     """Several layouts, the first that knows a type wins; remembers which of them were used.
 
-    ``missing()`` says why a type may be unknown, for the error message.
+    ``missing(name, what)`` makes the error for the type ``name`` that none knows; ``what`` is a sentence that says so.
     """
 
-    def __init__(self, layouts, missing=lambda: ""):
+    def __init__(self, layouts, missing=lambda name, what: LayoutMissing(what, HINT)):
         self.layouts = list(layouts)
         self._missing = missing
         self._records = {}
@@ -91,7 +91,7 @@ class Chain:
         """The :class:`Record` called ``name``; raises :class:`LayoutMissing`."""
         found = self.get(name)
         if found is None:
-            raise LayoutMissing(f"The layout of {name} is not known.{self._missing()}", _HINT)
+            raise self._missing(name, f"The layout of {name} is not known.")
         return found
 
     def get(self, name):
@@ -112,7 +112,7 @@ class Chain:
                     self._use(layout.source)
                     break
             else:
-                raise LayoutMissing(f"The values of {name} are not known.{self._missing()}", _HINT)
+                raise self._missing(name, f"The values of {name} are not known.")
         return self._enums[name]
 
     def _use(self, source):

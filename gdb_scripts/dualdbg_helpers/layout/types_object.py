@@ -1,11 +1,12 @@
 """Layouts from an object file that the user's own compiler makes of the installed PyTorch headers.
 
 The object holds types only and is compiled once; what it says is kept as JSON under the user's
-cache folder, by PyTorch version, ABI flags, compiler and age of the headers. Does not import ``gdb``:
+cache folder, by the build-id of the libraries, ABI flags and compiler. Does not import ``gdb``:
 the object is read by a gdb process of its own.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -58,65 +59,98 @@ def _make(folder):
 class TypesObject:
     """The layouts of one PyTorch installation by compiler; see :meth:`cached` and :meth:`build`.
 
-    ``compiler`` and ``gdb`` are programs (names or paths).
+    ``compiler`` and ``gdb`` are programs (names or paths). ``beside`` is a folder that takes what the user's cache
+    folder does not (no home, a full disk); None for none.
     """
 
-    def __init__(self, installation, compiler="g++", gdb="gdb"):
-        self._installation = installation
+    def __init__(self, installation, compiler="g++", gdb="gdb", beside=None):
+        self.installation = installation
+        self.compiler = compiler
+        self.gdb = gdb
         self._include = Path(installation.root) / "include"
-        self._compiler = compiler
-        self._gdb = gdb
+        self._folders = [cache_folder(), *([Path(beside)] if beside else [])]
 
     @property
     def source(self):
         """How people are told where these layouts come from."""
-        return "types compiled from the headers of torch {}".format(
-            self._installation.version or "(unknown version)"
-        )
+        return f"types compiled from the headers of torch {self.version}"
+
+    @property
+    def version(self):
+        """The version of this PyTorch, for people."""
+        return self.installation.version or "(unknown version)"
 
     def cached(self, part):
         """The layout of ``part`` ("core" or "jit") as made earlier, or None."""
-        try:
-            found = json.loads(self._path(part).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return Layout(self.source, found["records"], found["enums"])
+        for folder in self._folders:
+            try:
+                found = json.loads((folder / self.file_name(part)).read_text(encoding="utf-8"))
+            except (OSError, ValueError):
+                continue
+            return Layout(self.source, found["records"], found["enums"])
+        return None
 
     def possible(self):
         """Why the object cannot be compiled here, or None when it can."""
         if not (self._include / _A_HEADER).is_file():
             return f"no PyTorch headers under {self._include}"
-        if shutil.which(self._compiler) is None:
-            return f"no compiler {self._compiler!r}"
+        if shutil.which(self.compiler) is None:
+            return f"no compiler {self.compiler!r}"
         return None
 
     def build(self, part):
-        """Compiles and reads the layout of ``part`` and keeps it; raises :class:`LayoutMissing`."""
+        """Compiles and reads the layout of ``part`` and keeps it; raises :class:`LayoutMissing`.
+
+        Where another process does the same, this waits for it and takes what it has made.
+        """
         problem = self.possible()
         if problem:
             raise LayoutMissing(f"Cannot compile the types of PyTorch: {problem}.")
-        with tempfile.TemporaryDirectory(prefix="dualdbg-types-") as folder:
-            self._compile(part, folder)
-            found = self._read(part, folder)
-            self._keep_object(part, folder)
-        self._keep(part, found)
+        with self._alone(part):
+            made = self.cached(part)
+            if made is not None and self._object_path(part) is not None:
+                return made
+            with tempfile.TemporaryDirectory(prefix="dualdbg-types-") as folder:
+                self._compile(part, folder)
+                found = self._read(part, folder)
+                self._keep(part, Path(folder, "types.o").read_bytes(), ".o")
+            self._keep(part, json.dumps(found).encode("utf-8"), ".json")
         return Layout(self.source, found["records"], found["enums"])
 
-    def _path(self, part):
+    @contextlib.contextmanager
+    def _alone(self, part):
+        """While no other process is in here. The kernel drops the lock of one that is killed."""
+        with contextlib.ExitStack() as stack:
+            for folder in self._folders:
+                path = (folder / self.file_name(part)).with_suffix(".lock")
+                try:
+                    _make(folder)
+                    lock = stack.enter_context(path.open("ab"))
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+                    break
+                except OSError:  # not a folder to write to, or a file system without locks
+                    continue
+            yield
+
+    def file_name(self, part):
+        """What the file with the layout of ``part`` is called, in whichever folder it is."""
         key = hashlib.sha256()
-        with contextlib.suppress(OSError):
-            key.update(str((self._include / _A_HEADER).stat().st_mtime_ns).encode())
         for piece in (
             source(PARTS[part]),
-            str(self._include),
-            self._compiler,
-            str(self._installation.cxx11_abi),
+            self.installation.build_id or self._age_of_headers(),
+            self.compiler,
+            str(self.installation.cxx11_abi),
         ):
             key.update(piece.encode() + b"\0")
-        name = "torch-{}-{}-{}.json".format(
-            self._installation.version or "unknown", part, key.hexdigest()[:16]
+        return "torch-{}-{}-{}.json".format(
+            self.installation.version or "unknown", part, key.hexdigest()[:16]
         )
-        return cache_folder() / name
+
+    def _age_of_headers(self):
+        """What tells one installation from another where the libraries have no build-id."""
+        with contextlib.suppress(OSError):
+            return f"{self._include} {(self._include / _A_HEADER).stat().st_mtime_ns}"
+        return str(self._include)
 
     def _compile(self, part, folder):
         # Functions.h declares every operator and holds no type: without it the object takes a third of the time.
@@ -128,13 +162,13 @@ class TypesObject:
         for standard in ("c++20", "c++20", "c++17", "c++17"):
             text = source(PARTS[part], leave_out)
             (Path(folder) / "types.cpp").write_text(text, encoding="utf-8")
-            done = self._run([self._compiler, *self._flags(folder, standard)], folder)
+            done = self._run([self.compiler, *self._flags(folder, standard)], folder)
             if done.returncode == 0:
                 return
             # A type that this version does not have is left out, and the rest compiled again.
             leave_out |= self._culprits(done.stderr, text, part)
         raise LayoutMissing(
-            f"{self._compiler} cannot compile the types of PyTorch: {_first_error(done.stderr)}"
+            f"{self.compiler} cannot compile the types of PyTorch: {_first_error(done.stderr)}"
         )
 
     def _flags(self, folder, standard):
@@ -146,7 +180,7 @@ class TypesObject:
             # and private types can be named.
             *("-femit-class-debug-always", "-fno-access-control"),
             *("-DNDEBUG", "-DAT_PER_OPERATOR_HEADERS"),
-            f"-D_GLIBCXX_USE_CXX11_ABI={int(self._installation.cxx11_abi)}",
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(self.installation.cxx11_abi)}",
             *(f"-I{include}" for include in includes),
         ]
 
@@ -168,7 +202,7 @@ class TypesObject:
             + f"from_gdb.write({str(out)!r}, {part!r})"
         )
         done = self._run(
-            [self._gdb, "-nx", "-batch", "-iex", "set auto-load off", "types.o", "-ex", "python " + script],
+            [self.gdb, "-nx", "-batch", "-iex", "set auto-load off", "types.o", "-ex", "python " + script],
             folder,
         )
         try:
@@ -198,33 +232,28 @@ class TypesObject:
 
     def object_file(self, part):
         """The path of the object itself, for gdb to read types from; builds it when it is not there."""
-        path = self._path(part).with_suffix(".o")
-        if not path.exists():
+        if self._object_path(part) is None:
             self.build(part)
-        if not path.exists():
-            raise LayoutMissing(f"The compiled types cannot be kept in {path.parent}.")
+        path = self._object_path(part)
+        if path is None:
+            raise LayoutMissing(f"The compiled types cannot be kept in {self._folders[0]}.")
         return path
 
-    def _keep_object(self, part, folder):
-        path = self._path(part).with_suffix(".o")
-        with contextlib.suppress(OSError):  # only the layout matters
-            _make(path.parent)
-            handle, beside = tempfile.mkstemp(dir=str(path.parent))
-            os.close(handle)
-            shutil.copyfile(str(Path(folder) / "types.o"), beside)
-            Path(beside).replace(path)
+    def _object_path(self, part):
+        paths = [(folder / self.file_name(part)).with_suffix(".o") for folder in self._folders]
+        return next((path for path in paths if path.exists()), None)
 
-    def _keep(self, part, found):
-        path = self._path(part)
-        try:
-            _make(path.parent)
-            # Written beside and renamed, so that another gdb never reads half a file.
-            handle, beside = tempfile.mkstemp(dir=str(path.parent))
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(found, file)
-            Path(beside).replace(path)
-        except OSError:
-            return  # a cache that cannot be written only means to compile again next time
+    def _keep(self, part, content, suffix):
+        """In the first folder that can be written to. Where there is none, it is compiled again next time."""
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                _make(folder)
+                # Written beside and renamed, so that another gdb never reads half a file.
+                handle, draft = tempfile.mkstemp(dir=str(folder))
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                Path(draft).replace((folder / self.file_name(part)).with_suffix(suffix))
+                return
 
 
 def _first_error(text):

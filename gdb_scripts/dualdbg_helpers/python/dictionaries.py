@@ -29,11 +29,6 @@ def _dict(objects, kind, address, depth):
     return _body(objects, pairs, total, depth)
 
 
-def _named_dict(objects, kind, address, depth):
-    pairs, total = _pairs(objects, address)
-    return "{}({})".format(kind.name, _body(objects, pairs, total, depth) if total else "")
-
-
 def _dict_elements(objects, kind, address):
     return (
         _pair_child(objects),

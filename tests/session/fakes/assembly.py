@@ -11,7 +11,9 @@ from dualdbg.session.breakpoints.python_watches import PythonWatches
 from dualdbg.session.breakpoints.spec_reader import SpecReader
 from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
+from dualdbg.session.debugpy_requests import DebugpyRequests
 from dualdbg.session.inspect.inspector import Inspector
+from dualdbg.session.native_runs import NativeRuns
 from dualdbg.session.session import Session
 from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
 from dualdbg.session.stepping.freezing import Freezer
@@ -60,6 +62,8 @@ def assemble(world: World) -> Session:
     )
     freezer = session.freezer = Freezer(loop, gdb, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
+    session.native_runs = NativeRuns(loop, gdb, inspector, freezer, table)
+    session.debugpy_requests = DebugpyRequests(loop, python)
     code: Any = FakeCode()
     probe: Any = FakeProbe(world)
     watch: Any = FakeWatch(world)

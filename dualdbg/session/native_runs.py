@@ -1,0 +1,89 @@
+"""gdb lets the target run and stops it as the loop decided; where gdb refuses to, the target stays stopped."""
+
+from __future__ import annotations
+
+from ..backends import events as engine
+from ..errors import CommandError, DualdbgError
+from ..model import BreakpointKind
+from ..patience import patient
+from ..process_end import ends_within
+from . import effects as effect
+from .breakpoints.table import BreakpointTable
+from .engines import NativeEngine
+from .inspect.inspector import Inspector
+from .loop import Loop
+from .stepping.freezing import Freezer
+from .transitions.halts import interrupt_failed
+from .transitions.native import resume_failed
+
+GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
+
+
+class NativeRuns:
+    """Performs what concerns the run of the whole process."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        native: NativeEngine,
+        inspector: Inspector,
+        freezer: Freezer,
+        breakpoints: BreakpointTable,
+    ) -> None:
+        self._loop = loop
+        self._native = native
+        self._inspector = inspector
+        self._freezer = freezer
+        self._breakpoints = breakpoints
+
+    def resume(self, what: effect.Resume) -> None:
+        """Let the target run. A refusal of gdb is told, and becomes a stop."""
+        self._inspector.ran()
+        self._loop.background(self._let_run(what))
+
+    async def _let_run(self, what: effect.Resume) -> None:
+        try:
+            if what.signal:
+                await self._native.resume_with_signal("SIGINT")
+            elif what.again is not None:
+                await self._native.move(*what.again)
+            else:
+                await self._native.resume()
+        except DualdbgError:
+            if what.dead:
+                await self._native.close(grace=0.0)  # there is nothing that it could still hold
+                return
+            await self._stays_held()
+            raise
+
+    async def _stays_held(self) -> None:
+        """gdb could not let the target run: that is a stop, at which frozen threads stand as they were."""
+        await self._loop.guarded(self._freezer.release())
+        self._loop.put(resume_failed, self._inspector.plain_thread(None))
+
+    def interrupt(self, what: effect.Interrupt) -> None:
+        """Have gdb stop the target."""
+        self._loop.background(self._ask_gdb_to_stop())
+
+    async def _ask_gdb_to_stop(self) -> None:
+        try:
+            await self._native.interrupt()
+        except DualdbgError as error:
+            self._loop.put(interrupt_failed, error)
+
+    def refused(self, event: engine.NativeRefused) -> None:
+        """gdb had taken a request to let the target run, and gave up."""
+        self._loop.background(self._not_resumed(event))
+
+    async def _not_resumed(self, event: engine.NativeRefused) -> None:
+        if await ends_within(self._loop.state.pid, GDB_GRACE):
+            await self._native.close(grace=0.0)  # there is nothing that it could still hold
+            return
+        await self._stays_held()
+        watches = any(
+            row.spec.kind is BreakpointKind.WATCH and row.enabled for row in self._breakpoints.all()
+        )
+        hint = (
+            "the numbers are gdb's; the processor watches four times 8 bytes: disable or delete a watchpoint"
+        )
+        raise CommandError(f"gdb could not let the target run: {event.text}", hint if watches else "")

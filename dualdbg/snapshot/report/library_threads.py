@@ -1,0 +1,110 @@
+"""Threads that belong to libraries, and those that wait in one of Python's own: told by their frames. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice, takewhile
+from pathlib import PurePath
+
+from ...known.python_files import is_of_a_library
+from ...model import Frame, NativeFrame, PythonFrame
+from ..facts import ProcessReport, ThreadReport
+from .waits import Node, Scene
+
+_NOTIFICATIONS = {
+    ("threading.py", "Event.wait"): "an Event to be set",
+    ("threading.py", "Condition.wait"): "a Condition to be notified",
+    ("threading.py", "Barrier.wait"): "the other threads at a Barrier",
+    ("threading.py", "Thread.join"): "another thread to end",
+    ("threading.py", "Semaphore.acquire"): "a Semaphore",
+    ("queue.py", "Queue.get"): "an item in a Queue",
+    ("queue.py", "Queue.put"): "room in a Queue",
+    ("_base.py", "Future.result"): "the result of a Future",
+}
+
+
+# Threads of libraries that wait for work, also in programs that are installed as libraries are.
+_SERVICES = {
+    ("multiprocessing/queues.py", "_feed"),
+    ("multiprocessing/resource_sharer.py", "_serve"),
+    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
+}
+
+
+def is_worker(process: ProcessReport) -> bool:
+    """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
+    if process.python is None or not process.threads:
+        return False
+    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
+    return not python or any(frame.function == "_worker_loop" for frame in python)
+
+
+def is_idle_worker(thread: ThreadReport) -> bool:
+    """Whether a DataLoader worker waits for work: no code of the user is called from its loop."""
+    for frame in thread.stack.visible():
+        if isinstance(frame, PythonFrame):
+            if frame.function == "_worker_loop":
+                return True
+            if "/multiprocessing/" not in (frame.file or "") and "selectors.py" not in (frame.file or ""):
+                return False
+    return False
+
+
+def is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
+    """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
+    server of multiprocessing. That such a thread waits for something to do is what it is there for.
+
+    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
+    """
+    pid, tid = node
+    python = _python_frames(thread)
+    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
+        return False
+    known = {
+        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
+    }
+    if known & _SERVICES:
+        return True
+    main = scene.threads.get((pid, pid))
+    return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
+
+
+def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
+    return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+
+
+def is_resource_tracker(thread: ThreadReport) -> bool:
+    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
+    return any(
+        isinstance(frame, PythonFrame)
+        and frame.function == "main"
+        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
+        for frame in thread.stack.frames
+    )
+
+
+def waits_for_semaphore(frames: Sequence[Frame]) -> bool:
+    """Whether a thread with these frames waits in multiprocessing's extension, whose locks all are semaphores.
+
+    They do not say who has them: one that a process had when it ended stays taken.
+    """
+    native = takewhile(lambda frame: isinstance(frame, NativeFrame), frames)
+    return any(
+        PurePath(one.library or "").name.startswith("_multiprocessing.")
+        for one in islice(native, 6)
+        if isinstance(one, NativeFrame)
+    )
+
+
+def notification_of(thread: ThreadReport) -> str | None:
+    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    if waits_for_semaphore(thread.stack.frames):
+        return "a lock, a semaphore or a queue of multiprocessing"
+    result = None
+    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
+    for frame in innermost:
+        for (file, function), what in _NOTIFICATIONS.items():
+            name = function if "." in frame.function else function.rpartition(".")[2]
+            if frame.function == name and (frame.file or "").endswith("/" + file):
+                result = what
+    return result

@@ -1,0 +1,161 @@
+"""Callers that leave arguments in registers in unusual ways: what is shown of those is right, or nothing is shown."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Exited, NativeFrame, Stopped
+from tests import rows
+from tests.session.driver import Driver, run_session
+from tests.support import require
+
+SOURCE = """\
+#include <optional>
+#define PROBE __attribute__((noinline, used))
+#define PART __attribute__((noinline))
+struct Two { long first, second; };
+struct Vm {
+  long field = 7;
+  long three(int a, int b, long c);
+  static long free_three(int a, int b, long c);
+  long unused(int a, int b);
+  static long free_unused(int a, int b);
+  long seven(long a, long b, long c, long d, long e, long f, long g);
+  static long free_seven(long a, long b, long c, long d, long e, long f, long g);
+  long maybe(std::optional<long> a, int b);
+  static long free_maybe(std::optional<long> a, int b);
+  long again(int a, long n);
+  long passed(int a, int b);
+  long either(int a, int b);
+  long other(int a, int b);
+  long of_thread(int a, int b, long c);
+};
+extern "C" { volatile long sink = 0; Vm vm; PART Two two(long n) { sink = n; return {11, 33}; } }
+thread_local long of_thread = 33;
+PROBE long Vm::three(int a, int, long) { sink = a; return 1; }
+PROBE long Vm::free_three(int a, int, long) { sink = a; return 1; }
+PROBE long Vm::unused(int, int) { sink = 3; return 1; }
+PROBE long Vm::free_unused(int, int) { sink = 3; return 1; }
+PROBE long Vm::seven(long a, long, long, long, long, long, long) { sink = a; return 1; }
+PROBE long Vm::free_seven(long a, long, long, long, long, long, long) { sink = a; return 1; }
+PROBE long Vm::maybe(std::optional<long>, int) { sink = 3; return 1; }
+PROBE long Vm::free_maybe(std::optional<long>, int) { sink = 3; return 1; }
+PROBE long Vm::again(int a, long n) { return n == 22 ? n : again(a, n + 1); }
+PROBE long Vm::passed(int a, int) { sink = a; return 1; }
+PROBE long Vm::either(int a, int) { sink = a; return 1; }
+PROBE long Vm::other(int a, int) { sink = a; return 1; }
+PROBE long Vm::of_thread(int a, int, long) { sink = a; return 1; }
+static PART long leaf(long n) { asm volatile("" ::: "memory"); return n * 3; }
+extern "C" {
+PART long survives(Vm* it, int a, int b, long c) { long found = leaf(c); return it->three(a, b, found) + 1; }
+PART long second(long n) { Two found = two(n); return Vm::free_three(11, 22, found.second) + 1; }
+PART long in_place(Vm* it, int a, int b) { return it->unused(a, b) + 1; }
+PART long in_place_free(int a, int b) { return Vm::free_unused(a, b) + 1; }
+PART long on_stack(Vm* it, long a, long b, long c, long d, long e, long f, long g) {
+  return it->seven(a, b, c, d, e, f, g) + 1;
+}
+PART long on_stack_free(long a, long b, long c, long d, long e, long f, long g) {
+  return Vm::free_seven(a, b, c, d, e, f, g) + 1;
+}
+PART long nothing(Vm* it, int b) { return it->maybe(std::nullopt, b) + Vm::free_maybe(std::nullopt, b); }
+PART long passes_on(Vm* it, int a, int b) { return it->passed(a, b); }
+PART long passes_on_either(Vm* it, int a, int b) { return a == 11 ? it->either(a, b) : it->other(a, b); }
+PART long in_thread(Vm* it, int a, int b) { long* at = &::of_thread; return it->of_thread(a, b, *at) + 1; }
+PART long by_table(Vm* it, int kind, int a, int b, long c) {
+  switch (kind) {
+    case 0: a = two(a).first; break;
+    case 1: b = two(b).second; break;
+    case 2: c = 33; break;
+    case 3: a = 11;  // goes on
+    case 4: b = 22; break;
+    case 5: two(3);
+  }
+  return it->three(a, b, c) + 1;
+}
+void deceive_run() {
+  survives(&vm, 11, 22, 11);
+  second(5);
+  in_place(&vm, 11, 22);
+  in_place_free(11, 22);
+  on_stack(&vm, 11, 22, 33, 44, 55, 66, 77);
+  on_stack_free(11, 22, 33, 44, 55, 66, 77);
+  nothing(&vm, 22);
+  passes_on(&vm, 11, 22);
+  passes_on_either(&vm, 11, 22);
+  passes_on_either(&vm, 12, 22);
+  in_thread(&vm, 11, 22);
+  vm.again(11, 20);
+  by_table(&vm, 4, 11, 2, 33);
+}
+}
+"""
+RIGHT = {
+    "three": ("11", "22", "33"), "free_three": ("11", "22", "33"), "unused": ("11", "22"), "free_unused": ("11", "22"),
+    "seven": ("11", "22", "33", "44", "55", "66", "77"), "free_seven": ("11", "22", "33", "44", "55", "66", "77"),
+    "maybe": ("nullopt", "22"), "free_maybe": ("nullopt", "22"), "passed": ("11", "22"), "either": ("11", "22"),
+    "other": ("12", "22"), "of_thread": ("11", "22", "33"), "again": ("11", ("20", "21", "22")),
+}  # fmt: skip
+FLAGS = [
+    "-O2",
+    "-Os -fno-plt",
+    "-O1",
+    "-O2 -mtls-dialect=gnu2 -pg",
+    "-O3 -fno-semantic-interposition",
+    "-O0",
+    "-O2 -fno-optimize-sibling-calls -maccumulate-outgoing-args -fno-omit-frame-pointer",
+]
+
+
+@pytest.mark.parametrize("flags", rows.some(FLAGS, 3))
+def test_callers_that_deceive(tmp_path: Path, flags: str) -> None:
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (tmp_path / "deceive.cpp").write_text(SOURCE)
+    command = [
+        compiler,
+        "-std=c++17",
+        "-w",
+        *flags.split(),
+        "-shared",
+        "-fPIC",
+        "deceive.cpp",
+        "-o",
+        "libdeceive.so",
+    ]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    script = tmp_path / "script.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(tmp_path / 'libdeceive.so')!r}).deceive_run()\n")
+
+    async def work(driver: Driver) -> tuple[list[str], int]:
+        wrong: list[str] = []
+        shown = 0
+        stop = await driver.stop()
+        (vm,) = driver.session.breakpoints.image.module_at(stop.frame.pc).library.find_data("vm")
+        while True:
+            assert isinstance(stop.frame, NativeFrame)
+            module = driver.session.breakpoints.image.module_at(stop.frame.pc)
+            name = str(stop.frame.function).split("(")[0].removeprefix("Vm::")
+            right = {"this": (hex(vm.address + module.bias),)} if not name.startswith("free_") else {}
+            right.update(
+                (f"arg{at}", one if isinstance(one, tuple) else (one,))
+                for at, one in enumerate(RIGHT[name], 1)
+            )
+            for value in await driver.session.inspector.variables(driver.session.pid, stop.frame):
+                if value.name.startswith("$") or value.value.startswith("<not known"):
+                    continue
+                shown += 1
+                if value.value not in right.get(value.name, ()):
+                    wrong.append(f"{name}: {value.name} = {value.value}, not {right.get(value.name)}")
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return wrong, shown
+            stop = event.stop
+
+    wrong, shown = run_session(work, script, *(f"Vm::{name}" for name in RIGHT))
+    print(f"{flags}: {shown} shown")
+    assert wrong == []
+    assert shown > len(RIGHT)

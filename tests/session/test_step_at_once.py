@@ -1,0 +1,97 @@
+"""The first step into an extension before gdb has read its types: the same stop, and the same values after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dualdbg.gdb_versions import finds_same_code_without_types
+from dualdbg.model import State
+from dualdbg.session.stepping import foresight
+from dualdbg.symbols.address_space import Module
+from tests.session.driver import Driver, name, run_session
+
+Env = dict[str, str]
+
+
+def _module(driver: Driver, word: str) -> Module:
+    return next(module for module in driver.session.code.image.modules if word in module.path)
+
+
+async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], list[Any]]:
+    """A step from a Python stop: the frames where it ends, and what the innermost shows."""
+    await driver.stop()
+    reader = driver.session.inspector.reader
+    whole: list[str] = []
+    if not at_once:
+        await reader.prepare(_module(driver, word))
+    read = reader.read_whole
+
+    async def noted(module: Module | None = None) -> None:
+        whole.append(driver.session.state.name)
+        await read(module)
+
+    reader.read_whole = noted  # type: ignore[method-assign]
+    stop = await driver.step("step")
+    frames = [
+        (
+            name(one),
+            one.file,
+            one.line,
+            one.role,
+            getattr(one, "library", None),
+            getattr(one, "inlined", None),
+        )
+        for one in (await driver.stack()).frames
+    ]
+    values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+    has_copy = at_once and finds_same_code_without_types(driver.session.native.version)
+    assert whole == ([State.RUNNING.name] if has_copy else [])  # it was begun before the stop was told
+    after = (await driver.step("next")).frame
+    await driver.finish_run()
+    return [*frames, (name(after), after and after.line)], [(one.name, one.type) for one in values]
+
+
+@pytest.mark.parametrize(("line", "word"), [(6, "sample_capi"), (7, "sample_pybind"), (10, "sample_pybind")])
+def test_the_stop_and_its_values_are_those_of_a_step_that_came_later(
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch, line: int, word: str
+) -> None:
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)  # nobody looks ahead
+    at_once, later = (
+        run_session(
+            lambda driver, now=now: _seen(driver, word, now), crossing, f"crossing.py:{line}", env=env
+        )
+        for now in (True, False)
+    )
+    assert at_once == later
+    assert at_once[1]
+
+
+def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        reader, module = driver.session.inspector.reader, _module(driver, "sample_pybind")
+        await reader.prepare_lines(module)
+        has_copy = finds_same_code_without_types(driver.session.native.version)
+        assert reader.has_more_to_read is has_copy and reader.is_prepared(module)
+        (add,) = driver.session.code.image.find("add", [module])
+        places = await driver.session.native.function_bodies([add.address])
+        (number,) = await driver.session.native.insert_breakpoints(1, places)
+        rows = await driver.session.breakpoints.add("call_back if value == 10.0")
+        assert not reader.has_more_to_read
+        assert any(one.address for row in rows for one in row.locations)
+        assert await driver.session.native.function_bodies([add.address]) == places
+        stop = await driver.resume()
+        assert await driver.session.native.internal_hits(number) == 1  # it is where it was
+        assert name(stop.frame) == "(anonymous namespace)::call_back"
+        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        assert ("value", "10") in [(one.name, one.value) for one in values]
+        await driver.finish_run()
+
+    run_session(work, crossing, "crossing.py:5", env=env)

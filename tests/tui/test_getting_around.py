@@ -1,0 +1,153 @@
+"""Finding one's way in the dashboard: search, layouts, panes, threads and tasks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dualdbg.tui.model.layout_presets import PANES
+from tests.support import SAMPLES
+
+from .driver import Screen, on_screen
+
+THREADS = SAMPLES / "threads.py"
+
+
+def test_search_and_go_to(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        source = screen.app.views.source
+        await screen.press("slash")
+        await screen.type("answer")
+        assert source.cursor == 9
+        await screen.press("f3")
+        assert source.cursor == 10
+        await screen.press("shift+f3")
+        assert source.cursor == 9
+        await screen.press("g")
+        await screen.type("2")
+        await screen.until(lambda: source.cursor == 1, "the line")
+        await screen.press("g")
+        await screen.type("count")
+        await screen.until(lambda: source.cursor == 0, "the function")
+        await screen.press("g")
+        await screen.type("nothing.cpp:3")
+        await screen.until(lambda: "there is no file nothing.cpp" in screen.said, "the complaint")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_layouts_follow_the_size_and_the_user(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        app = screen.app
+        for size, panes in (((40, 12), 2), ((80, 24), 4), ((120, 40), 5), ((200, 60), 8)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.until(
+                lambda panes=panes: len(app.workspace.shown()) == panes, f"the layout of {size}"
+            )
+        await screen.press("z")
+        assert len(app.workspace.shown()) == 1
+        await screen.press("z")
+        await screen.press("f2")
+        assert app.settings.layout == "tiny"
+        await screen.pilot.resize_terminal(120, 40)
+        await screen.until(lambda: app.size.width == 120, "the smaller terminal")
+        assert len(app.workspace.shown()) == 2  # a layout that was chosen stays
+        await screen.press("shift+f2")
+        assert app.settings.layout == "automatic" and len(app.workspace.shown()) == 5
+        await screen.pilot.resize_terminal(200, 60)
+        await screen.until(lambda: len(app.workspace.shown()) == 8, "the layout of the size")
+        app.choose_layout("medium")
+        await screen.until(lambda: app.workspace.panes["source"].size.width < 130, "the chosen layout")
+        before = app.workspace.panes["source"].size.width
+        await screen.press("1", "ctrl+right")
+        await screen.until(lambda: app.workspace.panes["source"].size.width == before + 3, "the wider pane")
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    assert '"medium"' in (tmp_path / "state.json").read_text()
+
+
+def test_every_pane_is_reached_by_keys_alone(tmp_path: Path, counter: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        reached = set()
+        for number in range(1, 9):
+            screen.app.views.source.focus()
+            await screen.press(str(number))
+            await screen.until(lambda: screen.app.focused_pane() is not None)
+            reached.add(screen.app.focused_pane())
+        await screen.press("1", "colon")
+        reached.add(screen.app.focused_pane())
+        assert reached == set(PANES)
+        await screen.press("escape")
+        seen = set()
+        for _ in range(8):
+            await screen.press("f7")
+            seen.add(screen.app.focused_pane())
+        assert seen == set(screen.app.workspace.shown())
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_threads_are_listed_and_selected(tmp_path: Path) -> None:
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        view = screen.app.views.threads
+        await screen.press("3")
+        await screen.until(lambda: len(view.rows) > 1, "the threads")
+        other = next(row for row in view.rows if row.thing != screen.session.stop.thread.tid)  # type: ignore[union-attr]
+        view.cursor = list(view.rows).index(other)
+        await screen.press("enter")
+        await screen.stopped()
+        assert screen.app.views.stack.stack is not None
+        assert screen.app.views.stack.stack.thread == other.thing
+
+    on_screen(work, folder=tmp_path, script=THREADS, breakpoints=["threads.py:15"])
+
+
+def test_tasks_are_listed_below_the_threads(tmp_path: Path) -> None:
+    """Equal ones in one line; Enter shows the frames of one, and the source behind."""
+    script = tmp_path / "tasks.py"
+    script.write_text(
+        "import asyncio\n"
+        "async def waits():\n"
+        "    await asyncio.sleep(3600)\n"
+        "async def main():\n"
+        "    others = [asyncio.create_task(waits()) for _ in range(3)]\n"
+        "    await asyncio.sleep(0)\n"
+        "    print(len(others))\n"
+        "asyncio.run(main())\n"
+    )
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        view = screen.app.views.threads
+        await screen.press("3")
+        await screen.until(lambda: len(view.rows) == 3, "a thread and two kinds of tasks")
+        tasks = [line.split() for line in screen.lines(view)[1:]]
+        assert tasks[0][:5] == ["task", "Task-1", "main", "runs", "in"]
+        assert tasks[1] == ["task", "Task-2", "and", "2", "more", "waits", "waits", "for", "a", "future"]
+        view.cursor = 2
+        await screen.press("enter")
+        shown = screen.text()
+        assert "sleep  " in shown and f"waits  {script}:3" in shown
+        await screen.press("escape")
+        assert screen.app.views.source.cursor == 2
+
+    on_screen(work, folder=tmp_path, script=script, breakpoints=["tasks.py:7"])
+
+
+def test_keys_can_be_changed(tmp_path: Path, counter: Path) -> None:
+    (tmp_path / "keys.toml").write_text('[keys]\ncontinue = "f12"\n')
+    (tmp_path / "state.json").write_text("{}")
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        assert screen.app.views.prompt.line.placeholder == "a command; help lists them"
+        epoch = screen.session.epoch
+        await screen.press("f5")
+        assert screen.session.epoch == epoch
+        await screen.go_on("f12")
+        assert "F12 Continue" in screen.text()
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
