@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -89,6 +90,46 @@ def test_a_hang_without_a_finding_says_what_was_looked_at(tmp_path: Path) -> Non
     done = run_pytest(tmp_path, suite, "--dualdbg-timeout", "2")
     assert done.status == 1
     assert "Nothing that looks wrong: no thread waits for another one that is known, for a lock" in done.out
+
+
+def test_who_computes_is_told(tmp_path: Path) -> None:
+    """As ``diagnose`` tells it: by a second look."""
+    suite = """
+import threading
+def work():
+    total = 0
+    while True:
+        total += 1
+def test_alone(): work()
+def test_thread():
+    thread = threading.Thread(target=work, name="cruncher", daemon=True)
+    thread.start()
+    thread.join()
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "2")
+    assert done.totals == {"failed": 2}
+    told = re.findall(r"- thread \d+ (.*) is busy: .*, in work \(test_it\.py:[56]\)", done.out)
+    assert len(told) == 2 and told[1] == "cruncher", done.out
+    assert re.search(r"waits for thread \d+ cruncher to end, in test_thread", done.out)
+    assert re.search(r"^\[\d\] thread \d+ .*: $", done.out, re.MULTILINE) is None  # a heading without a state
+    assert "holds the GIL, running" in done.out
+
+
+def test_the_tasks_of_a_hang_are_told(tmp_path: Path) -> None:
+    suite = """
+import asyncio
+def test_queue():
+    async def consumer():
+        await asyncio.Queue().get()
+    asyncio.run(consumer())
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "2")
+    assert "consumer, waits for a future" in done.out and "consumer  test_it.py:5" in done.out
+
+
+def test_a_test_that_ends_between_the_looks_is_no_hang(tmp_path: Path) -> None:
+    suite = "import time\ndef test_a():\n    end = time.monotonic() + 1.6\n    while time.monotonic() < end: pass\n"
+    assert run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "1.2").totals == {"passed": 1}
 
 
 def test_a_lock_that_a_test_takes_twice_is_told(tmp_path: Path) -> None:

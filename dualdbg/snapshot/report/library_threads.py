@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice, takewhile
 from pathlib import PurePath
 
 from ...known.gpu_calls import is_nccl
 from ...known.python_files import is_of_a_library
-from ...model import NativeFrame, PythonFrame
+from ...model import Frame, NativeFrame, PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .waits import Node, Scene
 
@@ -94,8 +96,23 @@ def is_resource_tracker(thread: ThreadReport) -> bool:
     )
 
 
+def waits_for_semaphore(frames: Sequence[Frame]) -> bool:
+    """Whether a thread with these frames waits in multiprocessing's extension, whose locks all are semaphores.
+
+    They do not say who has them: one that a process had when it ended stays taken.
+    """
+    native = takewhile(lambda frame: isinstance(frame, NativeFrame), frames)
+    return any(
+        PurePath(one.library or "").name.startswith("_multiprocessing.")
+        for one in islice(native, 6)
+        if isinstance(one, NativeFrame)
+    )
+
+
 def notification_of(thread: ThreadReport) -> str | None:
     """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    if waits_for_semaphore(thread.stack.frames):
+        return "a lock, a semaphore or a queue of multiprocessing"
     result = None
     innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
     for frame in innermost:
