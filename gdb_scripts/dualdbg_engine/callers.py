@@ -112,11 +112,10 @@ def _evidence(
     if caller.was_optimised and not site.branches:
         fixed = [*known["slots"], *known["constants"]]
         found = call_site.filled(rows, [_is_in(_read_at(caller.texts[one.address]), fixed) for one in rows])
-    used = (
-        call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found)
-        if is_direct
-        else set()
-    )
+    used: set[str] = set()
+    if is_direct and site.target is not None:
+        left, _ = _left_alone(site.target, known["stubs"])
+        used = call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found) & left
     given = caller_state.ALL
     if known["given"] is not None:
         given = placing.registers_of(placing.passing(known["given"]))

@@ -9,7 +9,7 @@ import re
 from typing import Sequence, Set, Tuple
 
 from .att import PARTS, Instruction
-from .caller_state import touched
+from .caller_state import RESULTS, touched
 from .entry_code import FLOATS, INTEGERS, Code
 
 _PURE = re.compile(r"(?:v?mov[a-z0-9]*|lea[lq]?|set\w+|v?cvt\w+)$")
@@ -60,7 +60,7 @@ def _in_front(loaded: "Set[str]", found: "Set[str]") -> "Set[str]":
 
 
 def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
-    """Those of the registers that may be read behind the call which leads back to ``behind``.
+    """Those of the registers that may be read behind the call which leads back to ``behind``, by what is called too.
 
     A caller may know that the function leaves a register alone, where it was compiled with it (GCC's ``-fipa-ra``).
     """
@@ -79,6 +79,10 @@ def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
         sources = () if zero else one.operands[:-1] if is_pure else one.operands
         if not one.name.startswith(("nop", "endbr")):
             used |= known[at] & _mentioned(sources)
+        if one.calls or one.target in code.outside:
+            used |= known[at]
+        elif one.returns:
+            used |= known[at] & RESULTS
         left = known[at] - {target or ""}
         for following in code.following(one):
             before = known.get(following, frozenset())

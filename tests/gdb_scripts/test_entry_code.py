@@ -217,6 +217,19 @@ def test_what_a_caller_keeps_over_a_call_is_no_argument() -> None:
     assert module("call_site").used_behind(rows, 0x10C, ("rdi", "rcx")) == {"rcx"}
 
 
+KEPT = {
+    "for another call": ["mov    $0x5,%edi", "call   0x900"],
+    "for a jump": ["add    $0x8,%rsp", "jmp    0x900"],
+    "to be returned": ["mov    %rax,%rdi", "ret"],
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_what_a_caller_keeps_over_a_call_without_naming_it(what: str) -> None:
+    rows = code("mov    $0x5,%edx", "call   0x800", *KEPT[what])
+    assert module("call_site").used_behind(rows, 0x108, ("rdx",)) == {"rdx"}
+
+
 def places(parameters: list[str], hidden: bool | None, member: bool | None, **known: Any) -> list[str | None]:
     """Where the parameters are: registers, or the offset on the stack."""
     placing = module("placing")

@@ -119,6 +119,9 @@ PART long read_unseen(long n) {
   asm volatile("syscall" : "+a"(n) : "r"(fifth), "r"(sixth) : "rcx", "r11", "memory");
   return Vm::free_four(11, 22, 33, 44) + 1;
 }
+PART long keeps_for_another(long a) { Vm::free_dead(11, 22); return Vm::free_three(11, 22, a) + 1; }
+PART long keeps_for_a_jump(long a) { Vm::free_dead(11, 22); return Vm::free_three(11, 22, a); }
+PART Two keeps_to_return(long a) { Vm::free_dead(11, 22); return {a, a}; }
 PART long by_table(Vm* it, int kind, int a, int b, long c) {
   switch (kind) {
     case 0: a = two(a).first; break;
@@ -149,6 +152,9 @@ void deceive_run() {
   by_table(&vm, 4, 11, 2, 33);
   read_for_nothing(5);
   float_read_for_nothing();
+  keeps_for_another(33);
+  keeps_for_a_jump(33);
+  keeps_to_return(33);
   read_unseen(39);  // getpid
   pointed(5);
   pointed_too(5);
@@ -169,17 +175,17 @@ RIGHT = {
 FLAGS = [
     "-O2",
     "-Os -fno-plt",
+    "-O3 -fno-semantic-interposition -fno-ipa-cp -fno-ipa-sra",
     "-O1",
     "-O2 -mindirect-branch=thunk",
     "-O1 -mindirect-branch=thunk-inline -foptimize-sibling-calls",
     "-O2 -mtls-dialect=gnu2 -pg",
-    "-O3 -fno-semantic-interposition -fno-ipa-cp -fno-ipa-sra",
     "-O0",
     "-O2 -fno-optimize-sibling-calls -maccumulate-outgoing-args -fno-omit-frame-pointer",
 ]
 
 
-@pytest.mark.parametrize("flags", rows.some(FLAGS, 4))
+@pytest.mark.parametrize("flags", rows.some(FLAGS, 5))
 def test_callers_that_deceive(tmp_path: Path, flags: str) -> None:
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (tmp_path / "deceive.cpp").write_text(SOURCE)
