@@ -16,6 +16,7 @@ import hypothesis
 import psutil
 import pytest
 
+from dualdbg.shared.proc_files import stat_of
 from tests import reach, rows, support
 
 # Every process of this run inherits it, so that it is found even when its parent has died.
@@ -27,6 +28,10 @@ os.environ[_MARK] = uuid.uuid4().hex
 for _variable in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(_variable, None)
 sys.dont_write_bytecode = False
+
+# PyTorch's threads (libgomp) compute in a loop while they wait for the next piece of work: half of what a small program
+# uses of the processors, which other workers need. What is computed, and by which threads, stays the same.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, nohup the end of its terminal, and so
 # would the programs of the tests.
@@ -228,9 +233,7 @@ def _descends_from_us(pid: int) -> bool:
     us = os.getpid()
     while pid > 1 and pid != us:
         try:
-            pid = int(
-                Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-            )  # proc(5): the parent
+            pid = stat_of(pid).parent
         except OSError:  # it has ended
             return False
     return pid == us

@@ -47,6 +47,9 @@ class ProbeCode:
     is_exit: bool = False
 
 
+_FAULTS = ("SIGSEGV", "SIGBUS")  # as in probe_hits.py
+
+
 class GdbProbes(GdbHelpers):
     """Writes probes, puts them in force whenever the target runs freely, and knows their hits."""
 
@@ -182,7 +185,8 @@ class GdbProbes(GdbHelpers):
     def _as_of_function(self, event: NativeStopped) -> NativeStopped:
         """A stop in code of ours, told as one in the function: the thread is there by now, and the code as it was.
 
-        A thread that has sent the signal of a hit has hit the breakpoint.
+        A thread that has sent the signal of a hit has hit the breakpoint. One that has faulted where a condition reads
+        memory evaluates it anew: the stop is nobody's.
         """
         if event.cause is not StopCause.SIGNAL or event.pc is None:
             return event
@@ -196,6 +200,8 @@ class GdbProbes(GdbHelpers):
                     StopCause.BREAKPOINT, event.thread, event.gdb_thread, probe.address, number, words=_HIT
                 )
             if probe.thunk <= event.pc < probe.thunk + len(probe.code):
+                if event.signal in _FAULTS and _reads_at(probe, event.pc):
+                    return replace(event, cause=StopCause.INTERRUPTED, pc=probe.address)
                 return replace(event, pc=dict(probe.moved).get(event.pc, probe.address))
         return event
 
@@ -206,6 +212,11 @@ class GdbProbes(GdbHelpers):
             and event.signal is not None
             and event.signal == self._probe_signal
         )
+
+
+def _reads_at(probe: ProbeCode, pc: int) -> bool:
+    """Whether a condition reads memory at an instruction of its code."""
+    return any(place == pc and "reading" in marks for place, _, marks in probe.states)
 
 
 def _parts(probe: ProbeCode) -> dict[str, Any]:

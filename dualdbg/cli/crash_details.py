@@ -1,7 +1,7 @@
-"""What is added to a crash while the process still stands there: its core, and values of native frames by gdb.
+"""What is added to a crash or a hang while the process stands there: its core, and values of native frames by gdb.
 
 gdb reads a core, in a process of its own: whoever traces a process is its only tracer. Run as a module it is that
-process: ``CORE THREAD``, and on standard input the frames that are wanted.
+process: ``CORE``, and on standard input the frames that are wanted.
 """
 
 from __future__ import annotations
@@ -10,22 +10,25 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from .. import session_folders
 from ..environment import for_imports, own_module
+from ..errors import TargetGone
 from ..model import Frame, NativeFrame, Role
 from ..patience import patient
 from ..snapshot.facts import Failure, ThreadReport
 from ..watch.core_writer import keep_core
+from ..watch.hang import Look, look_at
 from ..watch.incident import Incident
-from ..watch.tracer import Dying, Tracer
+from ..watch.tracer import SIGINFO_SIZE, Dying, SignalInfo, Tracer
 
 _LARGEST = 1 << 30  # bytes of a core that is written for this alone
 _DEADLINE = patient(30.0)  # seconds
 _MOST_FRAMES = 20
+_MOST_THREADS = 8
 
 
 def with_details(incident: Incident, tracer: Tracer, dying: Dying, folder: Path | None) -> Incident:
@@ -33,29 +36,65 @@ def with_details(incident: Incident, tracer: Tracer, dying: Dying, folder: Path 
 
     What could not be done is one of the incident's failures.
     """
-    wants_values = any(_has_lines(frame) for thread in _crashed(incident) for frame in thread.stack.frames)
+    wants_values = any(map(_has_values, _crashed(incident)))
     if folder is not None:
         try:
             core = keep_core(folder, dying, tracer.threads(dying.pid))
         except OSError as error:
             return _failed(incident, f"no core could be kept in {folder}: {error.strerror}")
         incident = replace(incident, core=str(core))
-        return _with_values(incident, core) if wants_values else incident
+        return _with_values(incident, core, _crashed(incident)) if wants_values else incident
     if not wants_values:
         return incident
     try:
         with session_folders.temporary() as place:
             core = keep_core(place, dying, tracer.threads(dying.pid), limit=_LARGEST)
-            return _with_values(incident, core)
+            return _with_values(incident, core, _crashed(incident))
     except OSError as error:
         return _failed(incident, f"variables of native frames were not read: {error.strerror}")
 
 
-def _with_values(incident: Incident, core: Path) -> Incident:
-    (thread,) = _crashed(incident)
-    frames = _numbered(thread.stack.frames)
-    wanted = [(*key, at) for key, at, frame in frames if _has_lines(frame)][:_MOST_FRAMES]
-    command = [*own_module("dualdbg.cli.crash_details"), str(core), str(incident.tid)]
+def of_hang(tracer: Tracer, look: Look, earlier: Look | None, seconds: float) -> Incident:
+    """What is to be told of a process that has not ended after ``seconds``, with variables of native frames too.
+
+    These are read from a core, of a moment at which the process is looked at once more.
+    """
+    incident = look.incident(seconds, earlier)
+    pid = look.pid
+    if not tracer.traces(pid) or not any(map(_has_values, _threads_of(incident, pid))):
+        return incident
+    try:
+        with session_folders.temporary() as place:
+            core: list[Path] = []
+
+            def keep() -> None:
+                unhurt = Dying(pid, pid, SignalInfo(0), bytes(SIGINFO_SIZE))
+                core.append(keep_core(place, unhurt, tracer.threads(pid), limit=_LARGEST))
+
+            incident = look_at(tracer, pid, while_held=keep).incident(seconds, earlier)
+            threads = [thread for thread in _threads_of(incident, pid) if _has_values(thread)]
+            return _with_values(incident, core[0], threads[:_MOST_THREADS])
+    except TargetGone:  # its end came first
+        return incident
+    except OSError as error:
+        return _failed(incident, f"variables of native frames were not read: {error.strerror}")
+
+
+def _threads_of(incident: Incident, pid: int) -> list[ThreadReport]:
+    return [thread for report in incident.processes if report.pid == pid for thread in report.threads]
+
+
+def _has_values(thread: ThreadReport) -> bool:
+    return any(map(_has_lines, thread.stack.frames))
+
+
+def _with_values(incident: Incident, core: Path, threads: Sequence[ThreadReport]) -> Incident:
+    """The variables of these threads' frames, by a gdb that reads the core."""
+    wanted = []
+    for thread in threads:
+        frames = [(*key, at) for key, at, frame in _numbered(thread.stack.frames) if _has_lines(frame)]
+        wanted += [(thread.thread.tid, *row) for row in frames[:_MOST_FRAMES]]
+    command = [*own_module("dualdbg.cli.crash_details"), str(core)]
     try:
         answer = subprocess.run(
             command,
@@ -65,19 +104,28 @@ def _with_values(incident: Incident, core: Path) -> Incident:
             timeout=_DEADLINE,
             check=True,
         ).stdout
-        rows = {at: tuple((name, value) for name, value in row) for at, row in json.loads(answer)}
+        found: dict[int, dict[int, tuple[tuple[str, str], ...]]] = {}
+        for tid, at, row in json.loads(answer):
+            found.setdefault(tid, {})[at] = tuple((name, value) for name, value in row)
     except subprocess.TimeoutExpired:
         return _failed(incident, f"variables of native frames were not read within {_DEADLINE:g} s")
     except (subprocess.CalledProcessError, ValueError) as error:
         said = (getattr(error, "stderr", None) or b"").decode("utf-8", "replace").strip().splitlines()
         return _failed(incident, f"variables of native frames were not read: {said[-1] if said else error}")
-    if wanted and not rows:
+    if wanted and not found:
         return _failed(
             incident, "variables of native frames were not read: gdb finds none of them in the core"
         )
-    complete = replace(thread, locals={**thread.locals, **rows})
+
+    def complete(thread: ThreadReport) -> ThreadReport:
+        return replace(thread, locals={**thread.locals, **found.get(thread.thread.tid, {})})
+
+    chosen = {id(thread) for thread in threads}
     processes = tuple(
-        replace(report, threads=tuple(complete if one is thread else one for one in report.threads))
+        replace(
+            report,
+            threads=tuple(complete(one) if id(one) in chosen else one for one in report.threads),
+        )
         for report in incident.processes
     )
     return replace(incident, processes=processes)
@@ -113,22 +161,25 @@ def _has_lines(frame: Frame) -> bool:
 # -- in the process that reads the core ------------------------------------------------------------
 
 
-async def _read(core: str, tid: int, wanted: list[tuple[int, int, int]]) -> list[tuple[int, list[list[str]]]]:
-    """The variables of the wanted frames, by position. ``wanted``: code address, which one of these, position."""
+async def _read(core: str, wanted: list[tuple[int, int, int, int]]) -> list[tuple[int, int, list[list[str]]]]:
+    """The variables of the wanted frames, by thread and position. ``wanted``: thread, code address, which one of these,
+    position."""
     from ..session.options import Options
     from ..session.post_mortem import open_core
 
     session = await open_core(core, Options())
+    rows = []
     try:
-        there = {key: frame for key, _, frame in _numbered((await session.inspector.stack(tid)).frames)}
-        rows = []
-        for pc, number, at in wanted:
-            if (frame := there.get((pc, number))) is not None:
-                values = await session.inspector.variables(tid, frame)
-                rows.append((at, [[value.name, value.value] for value in values]))
-        return rows
+        for tid in dict.fromkeys(row[0] for row in wanted):
+            stack = await session.inspector.stack(tid)
+            there = {key: frame for key, _, frame in _numbered(stack.frames)}
+            for thread, pc, number, at in wanted:
+                if thread == tid and (frame := there.get((pc, number))) is not None:
+                    values = await session.inspector.variables(tid, frame)
+                    rows.append((tid, at, [[value.name, value.value] for value in values]))
     finally:
         await session.close()
+    return rows
 
 
 def main() -> None:
@@ -137,7 +188,7 @@ def main() -> None:
     from .event_loop import run
 
     try:
-        sys.stdout.write(json.dumps(run(_read(sys.argv[1], int(sys.argv[2]), json.load(sys.stdin)))))
+        sys.stdout.write(json.dumps(run(_read(sys.argv[1], json.load(sys.stdin)))))
     except DualdbgError as error:
         sys.exit(error.message)
 

@@ -22,6 +22,8 @@ def incident_text(incident: Incident, subject: str, style: Style = _PLAIN, *, wh
         parts.append(listing.findings(incident.findings).rstrip("\n") + "\n")
     if incident.processes:
         parts.append(listing.processes(incident.processes, first=incident.tid))
+        if any(report.tasks is not None and report.tasks.tasks for report in incident.processes):
+            parts.append(listing.tasks(incident.processes).lstrip("\n"))
     parts += [listing.failure(failure) for failure in incident.failures]
     if incident.core is not None:
         parts.append(f"the core: dualdbg core {shlex.quote(visible(incident.core))}\n")

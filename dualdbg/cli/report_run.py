@@ -20,11 +20,12 @@ from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
 from ..known.crash_signals import CRASHES
 from ..patience import patient
 from ..private_files import new_file
-from ..watch.incident import Incident, of_crash, of_end, of_hang
+from ..watch.hang import BETWEEN_LOOKS, Look, look_at
+from ..watch.incident import Incident, of_crash, of_end
 from ..watch.tee import Tee
 from ..watch.tracer import Dying, Programs, Tracer
 from .commands.run import RunOptions
-from .crash_details import with_details
+from .crash_details import of_hang, with_details
 from .incident_html import incident_html
 from .incident_text import incident_text, incident_to_json
 from .main import tell
@@ -56,6 +57,7 @@ class _Run:
         self._pid = 0
         self._refused: PermissionRefused | None = None  # why the program is not traced
         self._deadline = time.monotonic() + options.timeout if options.timeout is not None else None
+        self._look: Look | None = None
         self._asked_to_end = False
 
     def run(self) -> int:
@@ -159,10 +161,14 @@ class _Run:
             self._send(signal.SIGKILL)
             return
         assert self._options.timeout is not None
-        self._asked_to_end = True
         with contextlib.suppress(TargetGone):  # it has ended in this very moment
-            stop = self._refused is None
-            self._write(of_hang(self._tracer, self._pid, self._options.timeout, stop=stop))
+            look = look_at(self._tracer, self._pid, stop=self._refused is None)
+            if self._look is None and look.needs_another:
+                self._look = look
+                self._deadline = time.monotonic() + BETWEEN_LOOKS
+                return
+            self._write(of_hang(self._tracer, look, self._look, self._options.timeout))
+        self._asked_to_end = True
         self._deadline = time.monotonic() + _TO_END
         self._send(signal.SIGTERM)
 

@@ -114,6 +114,7 @@ def _member_to_json(member: Member) -> dict[str, Any]:
         "place": member.place,
         "activity": member.activity,
         "blocked": member.blocked,
+        "spins": member.spins,
         "stack": digest(member.stack),
         "cpu": member.cpu,
         "standing": None if member.standing is None else asdict(member.standing),

@@ -56,6 +56,7 @@ def _member(pid: int, row: dict[str, Any]) -> Member:
             tuple(map(_collective, fields.objects(row, "collectives", _MOST))),
         ),
         blocked=fields.checked(bool, row.get("blocked"), "blocked"),
+        spins=row.get("spins") is True,  # older versions do not tell
         stack=fields.short(row, "stack"),
         cpu=fields.seconds(row, "cpu"),
         standing=None
@@ -95,6 +96,7 @@ def _collective(row: dict[str, Any]) -> Collective:
         thread=fields.number(row, "thread"),
         age=fields.seconds(row, "age"),
         within=_text(row, "within"),
+        caller=_text(row, "caller"),
     )
 
 

@@ -3,5 +3,8 @@
 import signal
 
 CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS", "SIGTRAP"})
+# Of memory that could not be used, whose address the kernel tells. (Of the other faults it tells that of the
+# instruction, which the innermost frame has.)
+OF_MEMORY = frozenset({signal.SIGSEGV, signal.SIGBUS})
 # Of an instruction that could not be carried out, where the kernel has sent them.
-FAULTS = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE})
+FAULTS = OF_MEMORY | {signal.SIGILL, signal.SIGFPE}

@@ -34,9 +34,10 @@ RECORDED = {
     "_reduce_scatter_base": "reduce_scatter_tensor",
     "all_reduce_barrier": "barrier",
 }
-# The libraries with a Flight Recorder, and the variable there that points to it.
+# The libraries with a Flight Recorder, and the variable there that points to it. CUDAEvent has moved to c10.
 FLIGHT_RECORDERS = (
     ("libtorch_cpu.so", "_ZZN4c10d14FlightRecorderIN3c105EventEE3getEvE8instance"),
+    ("libtorch_cuda.so", "_ZZN4c10d14FlightRecorderIN3c104cuda9CUDAEventEE3getEvE8instance"),
     ("libtorch_cuda.so", "_ZZN4c10d14FlightRecorderIN2at4cuda9CUDAEventEE3getEvE8instance"),
 )
 # Functions of distributed_c10d.py and rendezvous.py whose frame means that the thread is in this operation.

@@ -24,7 +24,10 @@ class Reply:
 
 
 class FrameRow(BaseModel):
-    """One frame, or with ``glue`` so many frames of binding layers in a row, which are folded."""
+    """One frame, or with ``glue`` so many frames of binding layers in a row, which are folded.
+
+    ``computes`` are lines of the program, of generated code.
+    """
 
     number: int | None = Field(default=None, description="what other tools take as frame")
     language: str | None = Field(default=None, description="python or native")
@@ -36,6 +39,7 @@ class FrameRow(BaseModel):
         default=None, description="so many frames of binding layers, folded into this row"
     )
     locals: dict[str, str] | None = None
+    computes: str | None = None
 
 
 class ValueRow(BaseModel):
@@ -166,9 +170,10 @@ class FindingRow(BaseModel):
 
 
 class DiagnosisAnswer(Answer):
-    """What looks wrong in processes."""
+    """What looks wrong in processes. ``tasks`` are those of asyncio, where nothing else is found."""
 
     findings: list[FindingRow]
+    tasks: Names = []
     failures: Names = []
     next: str | None = None
 

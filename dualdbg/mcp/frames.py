@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from ..console.names import lines_text
 from ..console.printer import Printer
 from ..console.reports import StackReport, numbered
 from ..console.style import Style
@@ -97,6 +98,7 @@ def frame_row(number: int | None, frame: Frame) -> FrameRow:
         line=frame.line,
         library=None if library is None else line(library.rpartition("/")[2]),
         glue=1 if frame.role is Role.GLUE else None,
+        computes=line(lines_text(frame.computes), 500) if frame.computes else None,
     )
 
 

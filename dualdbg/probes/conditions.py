@@ -207,14 +207,16 @@ class ConditionWriter:
         """Read behind an address. One that is not sure to be there is asked of the kernel first.
 
         rt_sigprocmask reads the eight bytes, and refuses with EINVAL for it knows no such operation; or with EFAULT.
-        What another thread unmaps between that and the read faults (docs/trace.md).
+        What another thread unmaps between that and the read faults: gdb puts the thread back to the function.
         """
         if not self._is_known(kind, size):
             self._check(top, 0)
             if size > 1:
                 self._check(top, size - 1)
         code = {1: "MOVZX_R32_RM8", 2: "MOVZX_R32_RM16", 4: "MOV_R32_RM32", 8: "MOV_R64_RM64"}[size]
+        self.writer.marks.add("reading")
         self.writer.load(code, top if size == 8 else low(top), top)
+        self.writer.marks.remove("reading")
 
     def _check(self, top: str, offset: int) -> None:
         skip = None

@@ -58,7 +58,7 @@ class Probe:
     ``masked``, the thread blocks other signals than it wants to; ``passed``, the hit of a trace is counted;
     ``reserving``, a record is reserved if the zero flag is set; ``reserved``, it is, and not complete; ``claimed``, the
     place of a call, to which r11 points, is not free for others; ``taking``, it is unless rax is 1; ``claiming``, it is
-    if rax is r9.
+    if rax is r9; ``reading``, the instruction reads memory for a condition, and may fault.
     ``sent``: where the signal has been sent; 0 where none is. ``moved``: pairs of an address in the thunk and that of
     the original instruction.
     """

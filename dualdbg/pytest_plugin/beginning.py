@@ -12,18 +12,38 @@ import pytest
 MARK = "DUALDBG_PYTEST"
 """Set in every process below a run that has been divided: ``PID:FOLDER`` of the tests process, or of the debugger."""
 
+DEBUGGED = "DUALDBG_PYTEST_DEBUGGED"
+"""Set for the run of pytest that the debugger starts."""
+
+
+class WithoutFaulthandler:
+    """The debugger stops at a crash. A handler that sends the signal once more would have it stop there twice."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """pytest has turned it on by now."""
+        import faulthandler
+
+        faulthandler.disable()
+
 
 def begin(config: pytest.Config) -> None:
     """Returns in the process that is to run tests. In its parent SystemExit is raised when they have all ended."""
     mark = os.environ.get(MARK)
     if mark is not None:
-        _join(config, mark)
+        if (
+            os.environ.pop(DEBUGGED, None) is not None
+        ):  # so that no run of pytest in a test takes it for its own
+            config.pluginmanager.register(WithoutFaulthandler(), "dualdbg-without-faulthandler")
+        else:
+            _join(config, mark)
         return
     given = config.known_args_namespace
     if given.dualdbg_break or given.dualdbg_ui:
         from .debugger import run_under_debugger
 
         run_under_debugger(config)
+        config.pluginmanager.register(WithoutFaulthandler(), "dualdbg-without-faulthandler")
         return
     from .supervisor import Supervisor, Wishes
 

@@ -63,17 +63,21 @@ def collect_report(record: Record) -> pytest.CollectReport:
 
 def test_reports(record: Record, item: pytest.Item | None, has_begun: bool) -> list[pytest.TestReport]:
     """The reports that are missing of a test at which the process was ended. ``has_begun``: its setup has one."""
-    phases: tuple[Literal["setup", "call", "teardown"], ...] = ("setup", "call", "teardown")
-    place = record.phase - page.SETUP
     reports = []
     if not has_begun and record.phase == page.CALL:
         reports.append(_report(record, item, "setup", "passed"))
-    failed = _report(record, item, phases[place], "failed")
+    failed = _report(record, item, in_words(record.phase), "failed")
     describe(failed, record)
     reports.append(failed)
     if record.phase != page.TEARDOWN:
         reports.append(_report(record, item, "teardown", "passed"))
     return reports
+
+
+def in_words(phase: int) -> Literal["setup", "call", "teardown"]:
+    """A phase of a test as pytest calls it in a report, by which JUnit XML tells a failure from an error."""
+    phases: tuple[Literal["setup", "call", "teardown"], ...] = ("setup", "call", "teardown")
+    return phases[phase - page.SETUP]
 
 
 test_reports.__test__ = False  # type: ignore[attr-defined]  # no test of pytest's

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ..environment import own_module
-from .beginning import MARK, command_of
+from .beginning import DEBUGGED, MARK, command_of
 
 _LOOK_AGAIN = 0.1  # seconds
 
@@ -37,6 +37,7 @@ def run_under_debugger(config: pytest.Config) -> None:
     if given.dualdbg_ui == "tui":
         options.append("--tui")
     os.environ[MARK] = f"{os.getpid()}:"  # the run of pytest below does not divide itself
+    os.environ[DEBUGGED] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
     command = [*own_module("dualdbg"), "run", *options, *command_of(config)]

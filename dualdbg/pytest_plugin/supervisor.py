@@ -29,6 +29,7 @@ from .records import Record
 if TYPE_CHECKING:
     import psutil
 
+    from ..watch.hang import Look
     from ..watch.incident import Incident
     from ..watch.tracer import Dying, Tracer
 
@@ -73,6 +74,7 @@ class Supervisor:
         self._tracer: Tracer | None = None
         self._listener: socket.socket | None = None
         self._main = 0
+        self._looks: dict[int, tuple[page.Doing, Look]] = {}  # the first of two, at what may hang
         self._hung: set[int] = set()  # those that we have ended
         self._handlers: dict[int, Any] = {}
         self._woken = socket.socketpair()
@@ -191,8 +193,18 @@ class Supervisor:
         limit = self._wishes.timeout
         if limit is None:
             return None
-        ages = [self._age(pid) for pid in self._watched]
-        return max(0.01, min([limit, *(limit - age for age in ages if age is not None)]))
+        return max(0.01, min([limit, *(self._until_the_look_at(pid, limit) for pid in self._watched)]))
+
+    def _until_the_look_at(self, pid: int, limit: float) -> float:
+        """Seconds until a process is looked at, for the first time or the second; ``limit`` for one without a test."""
+        age = self._age(pid)
+        if age is None:
+            return limit
+        if pid in self._looks:
+            from ..watch.hang import BETWEEN_LOOKS
+
+            return self._looks[pid][1].ended + BETWEEN_LOOKS - time.monotonic()
+        return limit - age
 
     def _age(self, pid: int) -> float | None:
         """How long the test of a process has been running, in seconds."""
@@ -226,21 +238,27 @@ class Supervisor:
             return
         assert self._folder is not None and self._tracer is not None
         for pid in list(self._watched):
-            age = self._age(pid)
-            if age is None or age < limit:
-                continue
-            from ..errors import TargetGone
-            from ..watch.incident import of_hang  # what this imports would be felt in every run
-
             before = page.read(self._folder, pid)
+            if pid in self._looks and not _is_same_test(self._looks[pid][0], before):
+                del self._looks[pid]  # it came to its end between the looks
+            if before is None or self._age(pid) is None or self._until_the_look_at(pid, limit) > 0:
+                continue
+            from ..cli.crash_details import of_hang
+            from ..errors import TargetGone
+            from ..watch.hang import look_at  # what this imports would be felt in every run
+
             descendants = _descendants(pid)
             try:
-                incident = of_hang(self._tracer, pid, limit)
+                look = look_at(self._tracer, pid)
             except TargetGone:
                 continue
-            if before != page.read(self._folder, pid):
+            if not _is_same_test(before, page.read(self._folder, pid)):
                 continue  # it came to its end while we looked
-            self._note(incident, pid, limit)
+            _, earlier = self._looks.pop(pid, (None, None))
+            if earlier is None and look.needs_another:
+                self._looks[pid] = before, look
+                continue
+            self._note(of_hang(self._tracer, look, earlier, limit), pid, limit)
             self._hung.add(pid)
             _end_all(descendants)
             os.kill(pid, signal.SIGKILL)
@@ -356,6 +374,10 @@ class Supervisor:
         if self._tracer is not None:
             self._tracer.let_go()
         session_folders.remove(self._folder)
+
+
+def _is_same_test(before: page.Doing, now: page.Doing | None) -> bool:
+    return now is not None and (before.what, before.began) == (now.what, now.began)
 
 
 def _descendants(pid: int) -> list[psutil.Process]:

@@ -13,7 +13,7 @@ import pytest
 from ..patience import patient
 from . import page
 from .annotations import annotation
-from .crash_report import collect_report, describe, tell_of_child
+from .crash_report import collect_report, describe, in_words, tell_of_child
 from .journal import Journal
 from .records import Record, read_all
 from .supervisor import Started
@@ -160,6 +160,7 @@ class TestsProcess:
             if record.what == crashitem and not record.is_child and record.number not in self._told:
                 self._told.add(record.number)
                 describe(report, record)
+                report.when = in_words(record.phase)
                 file, _, name = crashitem.partition("::")
                 report.location = (file, record.line and record.line - 1, name.replace("::", "."))
                 self.annotate(record)

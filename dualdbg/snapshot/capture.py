@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -44,10 +46,12 @@ from .linux.procfs import (
 )
 from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
-from .linux.system_calls import descriptor_of, number_of
+from .linux.socket_limits import time_limit
+from .linux.system_calls import POLLS, READS, WRITES, describe, descriptor_of, number_of
 from .unwind.unwinder import Unwinder
 
 _FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
+_POLLFD = struct.Struct("=ih2x")  # poll.h
 _ALL_MEMORY = ((0, 1 << 64),)
 _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process stands still
 
@@ -73,8 +77,9 @@ class Wanted:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited``, ``held``, ``joins`` and ``descriptors`` (what is open there) are by OS thread
-    id; ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
+    ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``descriptors`` (what is open there), ``polled`` (the only
+    one that poll(2) is about, and whether it is to be written to) and ``limits`` (of sockets) are by OS thread id;
+    ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
     ``faulted``: the thread of which an instruction could not be carried out, and ended the process. ``code`` gives the
     areas of memory that may be run.
@@ -97,6 +102,8 @@ class Captured:
     joins: dict[int, int] = field(default_factory=dict)
     locals: dict[int, Variables] = field(default_factory=dict)
     descriptors: dict[int, str | None] = field(default_factory=dict)
+    polled: dict[int, tuple[int | None, bool]] = field(default_factory=dict)
+    limits: dict[int, float | None] = field(default_factory=dict)
     tasks: Tasks | None = None
     distributed: Distributed | None = None
     recorders: list[int] = field(default_factory=list)
@@ -258,12 +265,30 @@ def name_calls(result: Captured) -> None:
 
 def _read_descriptors(result: Captured) -> None:
     """What the descriptors of system calls are; the process may close them as soon as it runs on."""
+    pid = result.facts.pid
     calls = {thread.tid: thread.system_call for thread in result.threads}
     for tid, registers in result.registers.items():
         call = registers.system_call or calls.get(tid)
-        number = descriptor_of(registers.architecture, call) if call else None
-        if number is not None:
-            result.descriptors[tid] = descriptor_target(result.facts.pid, number)
+        if call is None:
+            continue
+        number = descriptor_of(registers.architecture, call)
+        name, _ = describe(registers.architecture, call[0])
+        if name in POLLS and call[2] == 1:
+            result.polled[tid] = number, _ = _polled(result.memory, call[1])
+        if number is None:
+            continue
+        target = result.descriptors[tid] = descriptor_target(pid, number)
+        if target is not None and target.startswith("socket:") and name in (*READS, *WRITES):
+            result.limits[tid] = time_limit(pid, number, name in WRITES)
+
+
+def _polled(memory: Memory, address: int) -> tuple[int | None, bool]:
+    """The descriptor of a ``struct pollfd``, and whether it is waited for until something can be written there."""
+    try:
+        number, events = _POLLFD.unpack(memory.read(address, _POLLFD.size))
+    except DualdbgError:
+        return None, False
+    return (number if number >= 0 else None), bool(events & select.POLLOUT and not events & select.POLLIN)
 
 
 def _copy_stacks(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
@@ -312,8 +337,18 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
             except DualdbgError:
                 continue  # the mapping ends here, so this is no mutex
             lock = locks.awaited(tid, call[1], foreign.get(owner, owner))
+            if lock.kind == "rlock":
+                result.awaited[tid] = replace(lock, owner_is_gone=_is_nobodys(result, locks, lock))
+                continue
             is_gone = lock.kind == "mutex" and bool(call[2] & _FUTEX_PRIVATE) and _is_gone(result, lock)
             result.awaited[tid] = replace(lock, owner_is_gone=is_gone)
+
+
+def _is_nobodys(result: Captured, locks: LockReader, lock: Lock) -> bool:
+    """Whether the owner of an RLock is no thread of the process: Python knows threads by pthread_self()."""
+    threads = [result.registers.get(thread.tid) for thread in result.threads]
+    known = {one.thread_pointer for one in threads if one is not None and one.architecture is X86_64}
+    return lock.owner == -1 and len(known) == len(threads) and locks.identity(lock) not in known
 
 
 def _is_gone(result: Captured, lock: Lock) -> bool:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
-from ..known.crash_signals import FAULTS
+from ..known.crash_signals import FAULTS, OF_MEMORY
 from ..shared.images import Image, images, runs
 from ..shared.proc_files import Mapping
 from ..symbols.address_space import Module
@@ -203,7 +203,7 @@ def _read_notes(data: bytes, core: Core) -> None:
         elif kind == _NT_SIGINFO and size >= _FAULT_AT + 8:
             number, _, code = struct.unpack_from("<iii", body, 0)
             core.is_fault = number in FAULTS and code > 0
-            if number in (signal.SIGSEGV, signal.SIGBUS) and 0 < code < _SI_KERNEL:
+            if number in OF_MEMORY and 0 < code < _SI_KERNEL:
                 (core.fault,) = struct.unpack_from("<Q", body, _FAULT_AT)
         elif kind == _NT_FILE:
             core.files = _mapped_files(body)

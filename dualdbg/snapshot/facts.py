@@ -21,11 +21,17 @@ class Descriptor:
 
 @dataclass(frozen=True)
 class SystemCall:
-    """The system call that a thread is in: its name, its arguments, and the descriptor that it is about."""
+    """The system call that a thread is in: its name, its arguments, and the descriptor that it is about.
+
+    ``sends``: whether it waits until something can be written there; None of a call whose name tells. ``limit``: the
+    seconds after which the socket itself ends it.
+    """
 
     name: str
     arguments: tuple[int, ...]
     descriptor: Descriptor | None = None
+    sends: bool | None = None
+    limit: float | None = None
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,8 @@ class Lock:
     """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading).
 
     ``address`` is where the lock lies. ``owner`` is the OS thread id of the holder: 0 for nobody, None where the lock
-    does not say. ``owner_is_gone``: the process, which alone uses the lock, has no such thread.
+    does not say, -1 for a thread that is not known. ``owner_is_gone``: the process, which alone uses the lock, has no
+    such thread.
     """
 
     kind: str
@@ -90,7 +97,8 @@ class Collective:
     ``state``: ``called`` (a Python frame is in it), ``running`` or ``queued`` (the backend has it). ``sizes`` and
     ``dtype`` are of its first tensor, ``bytes`` of all. ``peer``: the other rank of the world, of a send or recv.
     ``thread``: the OS thread id of the Python frame. ``age``: so many seconds ago it began, by the Flight Recorder.
-    ``within``: what the program has called, where the backend does it by this one.
+    ``within``: what the program has called, where the backend does it by this one. ``caller``: the line of the user
+    that has called it, by the Flight Recorder: where the backend works by itself, the program may be elsewhere by now.
     """
 
     operation: str
@@ -104,6 +112,7 @@ class Collective:
     thread: int | None = None
     age: float | None = field(default=None, compare=False)
     within: str | None = field(default=None, compare=False)
+    caller: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from pathlib import PurePath
 
 from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
 from ..known.generated_code import GLUE, is_kernel_library
+from ..known.gpu_calls import is_gpu_library
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
-from ..shared.libraries import holds_interpreter, is_runtime, is_system
+from ..shared.libraries import holds_interpreter, is_c_library, is_runtime, is_system
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the
@@ -158,12 +159,15 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
     """The same frames with their roles; ``frames`` is innermost first.
 
     Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what starts a thread
-    or the interpreter below the outermost Python frame, and what debugpy does in the user's thread.
+    or the interpreter below the outermost Python frame, and what debugpy does in the user's thread. So is what a call
+    of CUDA does within the driver, which has no names there.
     """
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
+    in_gpu_call = False
     result: list[Frame] = []
     for frame in reversed(frames):
+        in_gpu_call = _stays_in_gpu_call(frame, in_gpu_call)
         if isinstance(frame, PythonFrame):
             hiding = _hiding_of_python(frame, hiding, rules)
             role = Role.PLUMBING if hiding or _is_import_machinery(frame) else frame.role
@@ -173,6 +177,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             hiding is _Hiding.OURS
             or (hiding is _Hiding.START and not rules.is_hosts(frame))
             or (rules.is_interpreter(frame) and not interpreter_shown)
+            or (in_gpu_call and (frame.function is None or is_c_library(frame.library)))
         ):
             role = Role.PLUMBING
         else:
@@ -180,6 +185,15 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         result.append(frame if frame.role is role else replace(frame, role=role))
     result.reverse()
     return result
+
+
+def _stays_in_gpu_call(frame: Frame, is_in_one: bool) -> bool:
+    """Whether a frame is in a call of CUDA: where that begins, and what it calls there."""
+    if not isinstance(frame, NativeFrame):
+        return False
+    if is_gpu_library(frame.library):
+        return is_in_one or frame.function is not None
+    return is_in_one and is_c_library(frame.library)
 
 
 def is_stub(frame: NativeFrame) -> bool:

@@ -15,7 +15,10 @@ from .python_lines import PythonLine
 
 @dataclass(frozen=True)
 class Caller:
-    """Where a function was called: the line of Python, and the native function; None where that is not known."""
+    """Where a function was called: the line of Python, and the native function; None where that is not known.
+
+    Of a function without a name its library stands there, ``libcudart.so.13``.
+    """
 
     line: PythonLine | None
     function: str | None

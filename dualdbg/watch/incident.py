@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
-import signal
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .. import __version__
@@ -15,13 +15,10 @@ from ..model import NativeFrame, signal_in_words
 from ..shared.proc_files import read_status
 from ..snapshot.capture import Captured, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport, ThreadReport
-from ..snapshot.linux.descriptors import with_other_ends
-from ..snapshot.linux.targets import find_targets
 from ..snapshot.report.assemble import SIGNAL_FRAME, Assembler
-from ..snapshot.report.diagnose import Finding, diagnose
+from ..snapshot.report.diagnose import Finding
 from ..snapshot.report.full_stack import area_at, full_stack
 from ..snapshot.report.telling_frame import where, where_faulted, with_fault_shown
-from ..snapshot.take import parents_of_forks
 from ..symbols.source_lines import SourceLines
 from .tracer import Dying, Tracer, signal_name
 
@@ -91,13 +88,14 @@ def of_crash_unread(dying: Dying) -> Incident:
 
 
 def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
+    states = {tid: state for tid, state in tracer.states(dying.pid).items() if tid != dying.tid}
     held = tracer.hold(dying.pid)
     captured = capture(dying.pid, wanted=Wanted(locals=True), held=held)
     assembler = Assembler(captured)
     assembler.unwind()
     output = captured_output(dying.pid)
     captured.memory.late_pages = 0  # it still stands still
-    report = _as_it_was(assembler.report(SourceLines()))
+    report = with_states(assembler.report(SourceLines()), states)
     before = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
     if dying.info.sender == dying.pid:
         report = replace(report, threads=tuple(map(_without_handler, report.threads)))
@@ -113,62 +111,18 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
         place=None if crashed is None else where_faulted(crashed) if is_fault else where(crashed),
         processes=(report,),
         findings=_full_stack(dying, crashed) if crashed is not None else None,
-        libraries=_libraries(captured),
-        versions=_versions(report),
+        libraries=libraries_of(captured),
+        versions=versions_of(report),
         output=output,
     )
 
 
 def _full_stack(dying: Dying, crashed: ThreadReport) -> tuple[Finding, ...] | None:
     fault = dying.info.address
-    if fault is None or dying.info.number not in (signal.SIGSEGV, signal.SIGBUS):
+    if fault is None:
         return None
     text = full_stack(crashed.stack.frames, fault, area_at(dying.pid, fault))
     return (Finding("crash", text, ((dying.pid, dying.tid),)),) if text is not None else None
-
-
-def of_hang(tracer: Tracer, pid: int, seconds: float, *, stop: bool = True) -> Incident:
-    """What is to be told of a process that has not come to an end, and of what descends from it. It runs on.
-
-    ``stop``: what the tracer does not hold is stopped to be read; without, it is read while it runs.
-    """
-    captures: list[tuple[int, Captured, Assembler]] = []
-    reports: list[ProcessReport] = []
-    failures: list[Failure] = []
-    wanted = Wanted.to_diagnose(locals=True)
-    for one in find_targets([], [pid]):
-        try:
-            held = tracer.hold(one) if tracer.traces(one) else None
-            captured = capture(one, stop, wanted, held)
-            assembler = Assembler(captured)
-            assembler.unwind()
-            captures.append((one, captured, assembler))
-        except DualdbgError as error:
-            failures.append(Failure(one, error.message, error.hint))
-        finally:
-            tracer.release(one)
-    lines = SourceLines()
-    for one, _, assembler in captures:
-        try:
-            report = assembler.report(lines)
-            reports.append(_as_it_was(report) if tracer.traces(one) else report)
-        except DualdbgError as error:
-            failures.append(Failure(one, error.message, error.hint))
-    reports = with_other_ends(reports)
-    first = reports[0] if reports and reports[0].pid == pid else None
-    main = first.threads[0] if first is not None and first.threads else None
-    return Incident(
-        "hang",
-        f"has not ended after {seconds:g} s",
-        pid,
-        where(main) if main is not None else None,
-        processes=tuple(reports),
-        findings=tuple(diagnose(reports, parents_of_forks(reports, stop=stop))),
-        failures=tuple(failures),
-        libraries=_libraries(captures[0][1]) if captures else (),
-        versions=_versions(first),
-        output=captured_output(pid),
-    )
 
 
 def of_end(pid: int, status: int, why_no_stacks: str = "") -> Incident:
@@ -226,18 +180,20 @@ def _without_handler(thread: ThreadReport) -> ThreadReport:
     return replace(thread, stack=replace(thread.stack, frames=frames[cut:]), locals=variables)
 
 
-def _as_it_was(report: ProcessReport) -> ProcessReport:
-    """Every thread was held by us: that is no state of the program, and nothing moved."""
-    threads = tuple(replace(thread, state="") for thread in report.threads)
+def with_states(report: ProcessReport, states: Mapping[int, str]) -> ProcessReport:
+    """Every thread was held by us, which is no state of the program: those from before, and nothing has moved."""
+    threads = tuple(replace(thread, state=states.get(thread.thread.tid, "")) for thread in report.threads)
     return replace(report, threads=threads, torn=False)
 
 
-def _libraries(captured: Captured) -> tuple[Library, ...]:
+def libraries_of(captured: Captured) -> tuple[Library, ...]:
+    """The files of code that a process has mapped."""
     found = {module.path: module for module in captured.modules if module.library is not None}
     return tuple(Library(path, module.library.build_id) for path, module in found.items() if module.library)
 
 
-def _versions(report: ProcessReport | None) -> dict[str, str]:
+def versions_of(report: ProcessReport | None) -> dict[str, str]:
+    """Of what a report was made with, and about."""
     versions = {"dualdbg": __version__, "system": platform.platform()}
     if report is not None and report.python is not None:
         versions["Python"] = report.python

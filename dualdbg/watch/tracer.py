@@ -6,6 +6,7 @@ thread or process; those that we do not ask about go on at once. When we are kil
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..errors import TargetGone
-from ..known.crash_signals import CRASHES, FAULTS
+from ..known.crash_signals import CRASHES, OF_MEMORY
 from ..known.python_files import is_interpreter
 from ..patience import patient
-from ..shared.proc_files import read_status
+from ..shared.proc_files import read_stat, read_status
 from ..snapshot.linux.ptrace import (
     CONT,
     DETACH,
@@ -41,14 +42,15 @@ _EVENT_EXEC = 4
 _OPTIONS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 20
 _JOB_CONTROL = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _TO_STOP = patient(5.0)  # seconds
-_SIGINFO_SIZE = 128
+SIGINFO_SIZE = 128
 _HAS_ENDED = (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED)
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, without an address
 
 
 @dataclass(frozen=True)
 class SignalInfo:
-    """What the kernel says of a signal: its number, the address of a fault, and who has sent it, where that is so."""
+    """What the kernel says of a signal: its number, the address of memory that could not be used, and who has sent it,
+    where that is so."""
 
     number: int
     address: int | None = None
@@ -59,7 +61,7 @@ class SignalInfo:
         """From a ``siginfo_t``; sigaction(2)."""
         number, _, code = struct.unpack_from("<iii", raw)
         if code > 0:
-            has_address = number in FAULTS and code != _SI_KERNEL
+            has_address = number in OF_MEMORY and code != _SI_KERNEL
             return cls(number, struct.unpack_from("<Q", raw, 16)[0] if has_address else None)
         return cls(number, sender=struct.unpack_from("<i", raw, 16)[0])
 
@@ -145,6 +147,14 @@ class Tracer:
             event = self._take(tid, status)
             if event is not None:
                 yield event
+
+    def states(self, pid: int) -> dict[int, str]:
+        """The state of each thread of a process, as proc(5) has it, before it is held."""
+        found = {}
+        for tid in self.threads(pid):
+            with contextlib.suppress(OSError):  # it has ended
+                found[tid] = read_stat(f"/proc/{pid}/task/{tid}/stat").state
+        return found
 
     def hold(self, pid: int) -> dict[int, Registers]:
         """Have every thread of a process stand still until :meth:`release`; their registers.
@@ -245,7 +255,7 @@ class Tracer:
             return None
         number = _signal_of(status)
         if number and signal_name(number) in CRASHES and self._is_deadly(tid, number):
-            raw = (ctypes.c_char * _SIGINFO_SIZE)()
+            raw = (ctypes.c_char * SIGINFO_SIZE)()
             if request(GETSIGINFO, tid, ctypes.addressof(raw)) == 0:
                 self._stopped[tid] = status
                 return Dying(self._process_of[tid], tid, SignalInfo.of(raw.raw), raw.raw)

@@ -5,11 +5,15 @@ from __future__ import annotations
 import signal
 
 import gdb
+from dualdbg_shared.proc_files import read_status
 
 from .calls import settings, without_breakpoints
 from .probe_state import now
 from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, tell_by
 from .threads import find_thread
+
+FAULTS = ("SIGSEGV", "SIGBUS")
+"""What a thread gets that reads memory where none is."""
 
 
 def go_past(memory: Memory, but: int) -> bool:
@@ -71,3 +75,32 @@ def tell(tid: int, pc: int) -> None:
             now.passed[tid] = probe.address
             now.told[probe.number] = now.told.get(probe.number, 0) + 1
             gdb.execute("queue-signal 0", to_string=True)  # it is ours: the program does not get it
+
+
+def forgive(pc: int) -> None:
+    """A thread has faulted. Where a condition reads what was there just before, the program does not get the signal.
+
+    Another thread has unmapped the memory meanwhile. This one is back at the function, and asks the kernel anew.
+    """
+    probe = now.thunk_at(pc)
+    if probe is not None and "reading" in probe.state_at(pc)[1]:
+        gdb.execute("queue-signal 0", to_string=True)
+
+
+def blocking(name: str) -> "str | None":
+    """Why a hit could not be told by the signal; None where it can."""
+    mask = 1 << int(signal.Signals[name]) - 1
+    own = read_status("/proc/self/status")
+    for thread in gdb.selected_inferior().threads():
+        try:
+            status = read_status("/proc/%d/task/%d/status" % (now.pid, thread.ptid[1]))
+        except OSError:
+            continue
+        # A container's filter lets gdb do what a probe does.
+        if any(status.get(row) != own.get(row) for row in ("Seccomp", "Seccomp_filters")):
+            return "system calls are filtered (seccomp) in thread %d" % thread.ptid[1]
+        if int(status.get("SigBlk", "0"), 16) & mask:
+            return "thread %d blocks %s" % (thread.ptid[1], name)
+        if int(status.get("SigCgt", "0"), 16) & mask:
+            return "the program handles %s" % name
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Any, NamedTuple
 
 
@@ -50,6 +51,11 @@ class Probe(NamedTuple):
         """The address behind its code."""
         return self.thunk + len(self.code)
 
+    def state_at(self, pc: int) -> "tuple[int, list[str]]":
+        """How many registers are on the stack before an instruction of its code, and what is true by then."""
+        _, pushed, marks = self.states[bisect.bisect_right(self.starts, pc) - 1]
+        return pushed, marks
+
 
 class State:
     """Of the process ``pid``."""
@@ -78,6 +84,11 @@ class State:
             if one.key != one.number:
                 self.exits.setdefault(one.number, []).append(one.key)
         self.looked = False
+
+    def thunk_at(self, pc: int) -> "Probe | None":
+        """The probe whose code is at an address."""
+        at = bisect.bisect_right(self.starts, pc) - 1
+        return self.thunks[at] if at >= 0 and pc < self.thunks[at].end else None
 
     def remove(self, number: int) -> None:
         """The probe of this number is no more, nor are those that go with it."""

@@ -10,16 +10,13 @@ long as the program.
 
 from __future__ import annotations
 
-import bisect
-import signal
 from typing import Any
 
 import gdb
-from dualdbg_shared.proc_files import read_status
 
 from .breakpoints import addresses, breakpoint_of, when_gone
 from .interrupting import taken
-from .probe_hits import go_past, tell
+from .probe_hits import FAULTS, blocking, forgive, go_past, tell
 from .probe_state import Probe, Ring, now
 from .stopped_threads import (
     INDEX,
@@ -172,9 +169,9 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
             for probe in by_byte.get(address, ()):
                 if probe.number != point.number:
                     left_out[str(probe.key)] = "another breakpoint is there"
-    blocking = _blocking(now.signal) if tells else None
-    if blocking:
-        left_out.update(dict.fromkeys((str(probe.key) for probe in tells), blocking))
+    why = blocking(now.signal) if tells else None
+    if why:
+        left_out.update(dict.fromkeys((str(probe.key) for probe in tells), why))
     wanted = [probe for probe in wanted if str(probe.key) not in left_out]
     with Memory() as memory:
         threads = list(all_threads())
@@ -209,25 +206,6 @@ def _forget_calls(memory: Memory) -> None:
     """Calls may have been missed: a return could be taken for that of an earlier one at the same place of the stack."""
     for address, size in {probe.calls for probe in now.probes.values() if probe.calls[1]}:
         memory.write(address, bytes(size))
-
-
-def _blocking(name: str) -> "str | None":
-    """Why a hit could not be told by the signal; None where it can."""
-    mask = 1 << int(signal.Signals[name]) - 1
-    own = read_status("/proc/self/status")
-    for thread in gdb.selected_inferior().threads():
-        try:
-            status = read_status("/proc/%d/task/%d/status" % (now.pid, thread.ptid[1]))
-        except OSError:
-            continue
-        # A container's filter lets gdb do what a probe does.
-        if any(status.get(row) != own.get(row) for row in ("Seccomp", "Seccomp_filters")):
-            return "system calls are filtered (seccomp) in thread %d" % thread.ptid[1]
-        if int(status.get("SigBlk", "0"), 16) & mask:
-            return "thread %d blocks %s" % (thread.ptid[1], name)
-        if int(status.get("SigCgt", "0"), 16) & mask:
-            return "the program handles %s" % name
-    return None
 
 
 def _led_into(memory: Memory, probes: "list[Probe]", threads: "list[Any]") -> "list[Probe]":
@@ -292,6 +270,8 @@ def _stopped(event: gdb.StopEvent) -> None:
         now.known.add(tid)
     elif event.stop_signal == now.signal:
         tell(tid, before[INDEX["rip"]])
+    elif event.stop_signal in FAULTS:
+        forgive(before[INDEX["rip"]])
 
 
 def disarm_probes() -> None:
@@ -326,10 +306,9 @@ def disarm_probes() -> None:
 def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     """Let a thread stand in the function where it stands in a thunk. Returns whether it did."""
     pc = registers[INDEX["rip"]]
-    at = bisect.bisect_right(now.starts, pc) - 1
-    if at < 0 or pc >= now.thunks[at].end:
+    probe = now.thunk_at(pc)
+    if probe is None:
         return False
-    probe = now.thunks[at]
     if pc in probe.moved:
         original = probe.moved[pc]
         if original == probe.head:
@@ -338,7 +317,7 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     elif pc >= probe.starts[-1] and pc > max(probe.moved):
         registers[INDEX["rip"]] = probe.site + len(probe.original)
     else:
-        _, pushed, marks = probe.states[bisect.bisect_right(probe.starts, pc) - 1]
+        pushed, marks = probe.state_at(pc)
         if "masked" in marks:
             # They are the last that was pushed.
             block(tid, memory.word(registers[INDEX["rsp"]]))

@@ -64,6 +64,24 @@ def other_order(rank):
         dist.all_reduce(torch.ones(3), group=group)
 
 
+def ahead(rank):
+    """The others begin an operation, and wait for it elsewhere."""
+    import torch
+    import torch.distributed as dist
+
+    if rank != ODD:
+        begun = dist.all_reduce(torch.ones(3, 5), async_op=True)
+        announce_rank()
+        keep_waiting(begun)
+    announce_rank()
+    wait_for_ever()
+
+
+def keep_waiting(begun):
+    while not begun.is_completed():
+        time.sleep(60)
+
+
 def no_matching_send(rank):
     """Each rank receives from the next one, and nobody sends."""
     import torch
@@ -188,6 +206,7 @@ KINDS = {
         never_comes,
         other_operation,
         other_order,
+        ahead,
         no_matching_send,
         no_gather,
         no_gather_of_wrapped,

@@ -72,7 +72,7 @@ def is_traced_by_gdb(pid: int) -> bool:
 
 def answer_of(process: subprocess.Popen[str]) -> str:
     """What the program says of itself once it is freed."""
-    output, _ = process.communicate("x", timeout=30)
+    output, _ = process.communicate("x", timeout=120)
     assert process.returncode == 0
     return output
 

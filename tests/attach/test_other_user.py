@@ -29,7 +29,7 @@ while True:
     step(5)
     time.sleep(0.01)
 """
-SECONDS = 120
+SECONDS = 600
 
 
 @pytest.fixture

@@ -359,5 +359,5 @@ def test_a_closed_terminal_ends_everything(program: Write) -> None:
         family = [psutil.Process(screen.child.pid)]
         family += family[0].children(recursive=True)
         screen.child.close(force=False)
-        _, alive = psutil.wait_procs(family, timeout=20)
+        _, alive = psutil.wait_procs(family, timeout=120)
         assert not alive

@@ -22,7 +22,7 @@ from tests.cli.driver import DUALDBG, dualdbg, environment
 from tests.cli.surroundings import OTHER_USER, SURROUNDINGS
 from tests.support import require, wait_until
 
-SECONDS = 120.0
+SECONDS = 600.0
 UNFORESEEN = (
     *(
         "Traceback",

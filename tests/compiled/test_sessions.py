@@ -153,6 +153,8 @@ def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
         ("native", "kernel"),
     ]
     assert places == [*into, ("native", "Runner.call"), ("python", "step")]
+    computed = [lines_of(stop["frame"]) for stop in done.of("stopped")]
+    assert computed[3:5] == [[9, 14], [9, 14]]  # the line of the module, and the kernel that it calls
 
 
 def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:

@@ -360,7 +360,7 @@ class StdioAdapter:
 
 def connect(port: int) -> Client:
     """A client of a listening adapter."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout=10)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=120)
     connection.settimeout(None)
     reading, writing = connection.makefile("rb", 0), connection.makefile("wb", 0)
     client = Client(reading, writing)  # type: ignore[arg-type]

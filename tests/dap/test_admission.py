@@ -65,7 +65,7 @@ def attack(mark: Path) -> list[bytes]:
 def say(port: int, data: bytes) -> bytes:
     """Everything that is answered to ``data`` until the server closes the connection."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
         try:
             connection.sendall(data)
             while more := connection.recv(1 << 16):
@@ -176,7 +176,7 @@ def by_nobody(port: int, data: bytes) -> bytes:
     """:func:`say` by another user."""
     code = (
         "import socket, sys\n"
-        f"connection = socket.create_connection(('127.0.0.1', {port}), timeout=30)\n"
+        f"connection = socket.create_connection(('127.0.0.1', {port}), timeout=120)\n"
         "try:\n"
         "    connection.sendall(sys.stdin.buffer.read())\n"
         "    while more := connection.recv(1 << 16):\n"
@@ -214,7 +214,7 @@ def test_another_user_who_hangs_up_at_once_is_not_taken_for_root(
     mark = tmp_path / "mark"
     code = (
         "import socket, sys\n"
-        f"connection = socket.create_connection(('127.0.0.1', {server.port}), timeout=30)\n"
+        f"connection = socket.create_connection(('127.0.0.1', {server.port}), timeout=120)\n"
         "connection.sendall(sys.stdin.buffer.read())\nconnection.close()\n"
     )
     server.process.send_signal(signal.SIGSTOP)  # it looks when the other end is closed already
@@ -364,7 +364,7 @@ def test_a_secret_file_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
 def test_other_machines_need_a_secret(address: str) -> None:
     command = [sys.executable, "-m", "dualdbg", "dap", "--listen", address]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
     assert done.returncode == 2 and "--secret-file" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -180,6 +180,6 @@ def test_a_process_that_was_attached_to(stopped: bool, client: Client, chain: Ch
             assert client.stack(thread)[0]["name"] == "capi_add"
             client.request("disconnect")
             assert process.stdout is not None and process.stdout.read() == "4.0\n"
-            assert process.wait(30) == 7
+            assert process.wait(120) == 7
         finally:
             process.kill()

@@ -311,7 +311,7 @@ def test_a_killed_adapter_leaves_no_folder(
                 assert adapter.client.wait(asked.is_set, 60)
                 assert list(folder.glob("*/session"))
             adapter.process.kill()
-            adapter.process.wait(30)
+            adapter.process.wait(120)
             wait_until(lambda: not list(folder.iterdir()), 60, "the folders are removed")
         finally:
             adapter.close()

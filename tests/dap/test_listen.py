@@ -280,7 +280,11 @@ def test_there_is_nothing_to_attach_to(server: Server) -> None:
 )
 def test_bad_command_lines(words: list[str], message: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "dualdbg", "dap", *words], capture_output=True, text=True, cwd=ROOT, timeout=30
+        [sys.executable, "-m", "dualdbg", "dap", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
     )
     assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
 
@@ -295,7 +299,7 @@ def test_standard_streams_that_are_no_editor(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             cwd=ROOT,
-            timeout=30,
+            timeout=120,
         )
     assert done.returncode == 2 and "no editor is at the other end" in done.stderr
 
@@ -303,6 +307,10 @@ def test_standard_streams_that_are_no_editor(tmp_path: Path) -> None:
 def test_a_port_that_is_in_use(server: Server) -> None:
     words = ["--listen", str(server.port)]
     done = subprocess.run(
-        [sys.executable, "-m", "dualdbg", "dap", *words], capture_output=True, text=True, cwd=ROOT, timeout=30
+        [sys.executable, "-m", "dualdbg", "dap", *words],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
     )
     assert done.returncode == 2 and "it is in use" in done.stderr

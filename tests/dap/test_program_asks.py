@@ -168,7 +168,7 @@ def test_in_a_process_that_was_attached_to(
             )
             Path(f"{go}2").touch()
             assert process.stdout.readline() == "True\n"
-            assert process.wait(30) == 0
+            assert process.wait(120) == 0
         finally:
             process.kill()
 

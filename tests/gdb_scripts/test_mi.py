@@ -70,7 +70,7 @@ class Machine:
 
     def end(self) -> None:
         self.ask("-interpreter-exec console kill")
-        self._process.communicate("-gdb-exit\n", timeout=20)
+        self._process.communicate("-gdb-exit\n", timeout=120)
 
 
 @pytest.fixture(params=["C.UTF-8", "C"])

@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.cli.driver import environment
 
-SECONDS = 180.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
+SECONDS = 600.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
 COMMAND = [sys.executable, "-m", "dualdbg", "mcp"]
 
 

@@ -75,3 +75,29 @@ def test_a_thread_that_the_debugger_holds_is_no_finding(tmp_path: Path) -> None:
         assert (await tools("diagnose", session=session)).data["findings"] == []
 
     with_server(work)
+
+
+def test_the_tasks_of_an_event_loop_that_waits(tmp_path: Path) -> None:
+    program = tmp_path / "queue.py"
+    program.write_text(
+        "import asyncio\nasync def consume():\n    print('ready', flush=True)\n    await asyncio.Queue().get()\n"
+        "asyncio.run(consume())\n"
+    )
+
+    async def work(tools: Tools, pid: int) -> None:
+        told = await tools("diagnose", pid=pid)
+        (task,) = told.data["tasks"]
+        assert task.endswith(": consume, waits for a future, in consume (queue.py:4)") and task in told.text
+
+    with _running(program) as pid:
+        with_server(lambda tools: work(tools, pid))
+
+
+def test_of_a_program_that_is_over_no_process_is_read() -> None:
+    async def work(tools: Tools) -> None:
+        session = (await tools("run", code="pass", seconds=60)).data["session"]
+        for tool in ("stacks", "diagnose"):
+            said = await tools.refused(tool, session=session)
+            assert f"the program of session {session} is over\nnext: " in said and "output(" in said
+
+    with_server(work)

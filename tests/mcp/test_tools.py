@@ -132,7 +132,7 @@ def test_several_sessions_at_once_and_mistakes_that_say_what_to_call() -> None:
         assert "one of program" in await tools.refused("run")
         assert "no script" in await tools.refused("run", program="nothing/there.py")
         assert "there are" in await tools.refused("nonsense")
-        assert "breakpoints.md" in await tools.refused("break", session=ids[1], add=["x.py:abc if"])
+        assert "for example x.py:12" in await tools.refused("break", session=ids[1], add=["x.py:abc if"])
         assert "9" in await tools.refused("break", session=ids[1], remove=[9])
         assert "frame 77" in await tools.refused("variables", session=ids[1], frame=77)
 

@@ -1,4 +1,4 @@
-"""Where there is no machine code for a machine, gdb does the work, and the reason is told."""
+"""Where there is no machine code for a machine, or no room for it yet, gdb does the work, and the reason is told."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from dualdbg.model import Location
 from dualdbg.probes import placement
+from dualdbg.probes.placement import CannotPlace
 from dualdbg.session.breakpoints.probes import Probes
 from dualdbg.session.breakpoints.tracing import TracedPlace
 from dualdbg.symbols.address_space import AddressSpace
@@ -29,3 +30,24 @@ def test_aarch64_is_refused_before_anything_is_written() -> None:
     place = TracedPlace(1, 1, Location("work", address=0x1000))
     asyncio.run(probes.trace(place, None, None))
     assert place.why_not == "this is done on x86-64 alone" and place.memory is None
+
+
+class _BeforeTheLibraries:
+    """A program of which only the loader is there: what it loads first need not be the C library."""
+
+    pid = os.getpid()
+    modules = ()
+
+    def find(self, name: str, modules: object) -> list[Any]:
+        return []
+
+    async def threads(self) -> dict[int, int]:
+        return {1: self.pid}
+
+
+def test_without_the_c_library_a_probe_waits_for_the_next_libraries() -> None:
+    early = _BeforeTheLibraries()
+    probes = Probes(cast(Any, early), cast(Any, early))
+    with pytest.raises(CannotPlace, match="the C library's mmap"):
+        asyncio.run(probes._room(0x400000))
+    assert probes.tracing.waits

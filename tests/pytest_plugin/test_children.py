@@ -128,7 +128,7 @@ def test_spawn():
     process.join()
 '''
     )
-    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout=4")
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout=12")
     assert done.totals == {"failed": 2}
     assert " py   waits  <string>:5" in done.out and " py   test_run  test_it.py:" in done.out
     assert " py   waits  test_it.py:" in done.out and " py   test_spawn  test_it.py:" in done.out

@@ -35,12 +35,15 @@ CRASH = "import ctypes\ndef test_a():\n    number = 5\n    ctypes.string_at(0)\n
         (SUITE["test_it.py"], "continue\n", 1),
         (SUITE["test_it.py"].replace("6", "5"), "continue\n", 0),
         (CRASH, "continue\n", 3),  # at the SIGSEGV
+        (CRASH, "continue\ncontinue\n", 128 + 11),
     ],
 )
 def test_a_run_that_did_not_finish_is_no_success(tmp_path: Path, suite: str, stdin: str, status: int) -> None:
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-break", "test_it.py:3", stdin=stdin)
     assert done.status == status, done.out + done.err
     assert "Breakpoint 1" in done.out
+    assert done.out.count("SIGSEGV, Segmentation fault") == (suite == CRASH)  # one stop
+    assert "Current thread" not in done.err  # faulthandler's
 
 
 def test_what_is_missing_is_said_in_options_of_pytest(tmp_path: Path) -> None:

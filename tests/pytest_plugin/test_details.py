@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +65,50 @@ def test_each_of_several_crashes_has_its_values(tmp_path: Path) -> None:
             timeout=120,
         )
         assert "capi_crash" in shown.stdout and "test_it.py:" in shown.stdout, shown.stdout + shown.stderr
+
+
+def test_an_address_is_told_of_memory_alone(tmp_path: Path) -> None:
+    """Of a division, or an instruction that there is not, the kernel tells where the instruction is."""
+    source = "int divide(int by) { return (by + 7) / by; }\nvoid trap(void) { __builtin_trap(); }\n"
+    (tmp_path / "wrong.c").write_text(source)
+    compiler = support.require(shutil.which("cc"), "a C compiler")
+    options = ["-g", "-shared", "-fPIC", "wrong.c", "-o", "libwrong.so"]
+    subprocess.run([compiler, *options], cwd=tmp_path, check=True)
+    suite = """
+import ctypes
+library = ctypes.CDLL("./libwrong.so")
+def test_divide(): library.divide(0)
+def test_trap(): library.trap()
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", "-k", "trap")
+    assert "SIGILL" in done.out or "SIGTRAP" in done.out  # AArch64 has brk for it
+    assert "at address" not in done.out
+    if platform.machine() == "x86_64":  # elsewhere a division by zero is 0
+        done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", "-k", "divide")
+        assert "was ended by SIGFPE (Floating point exception)\n" in done.out
+        assert "by = 0" in done.out
+
+
+def test_a_hang_has_values_of_native_frames(tmp_path: Path) -> None:
+    """Of a thread that waits, and of one that computes: its frames and its values are of one moment."""
+    source = """
+#include <unistd.h>
+static volatile long turns;
+int waits(int number) { char byte; int ends[2]; return pipe(ends) + (int)read(ends[0], &byte, 1) + number; }
+int computes(int number) { long own = 0; while (number) { own += number; turns = own; } return (int)own; }
+"""
+    (tmp_path / "slow.c").write_text(source)
+    compiler = support.require(shutil.which("cc"), "a C compiler")
+    options = ["-g", "-O0", "-shared", "-fPIC", "slow.c", "-o", "libslow.so"]
+    subprocess.run([compiler, *options], cwd=tmp_path, check=True)
+    suite = """
+import ctypes
+library = ctypes.CDLL("./libslow.so")
+def test_waits(): library.waits(71)
+def test_computes(): library.computes(72)
+"""
+    done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg-timeout", "2")
+    assert done.totals == {"failed": 2}
+    assert re.search(r"waits  slow\.c:4\n( +\S+ = .*\n)* +number = 71\n", done.out), done.out
+    assert re.search(r"computes  slow\.c:5\n( +\S+ = .*\n)* +number = 72\n", done.out), done.out
+    assert "not read" not in done.out

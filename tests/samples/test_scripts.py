@@ -104,7 +104,7 @@ def test_signals_listens() -> None:
         assert read_ready(process) == {"pid": [process.pid]}
         process.send_signal(signal.SIGUSR1)
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=120)
     assert output.splitlines() == ["SIGTERM 1", "SIGUSR1 1"]
     assert process.returncode == 0
 

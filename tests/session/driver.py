@@ -30,7 +30,7 @@ from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 
-DEADLINE = 120.0  # seconds; only a hang takes that long
+DEADLINE = 300.0  # seconds; only a hang takes that long
 _LOGS = Path(os.environ["DUALDBG_TEST_LOGS"]) if "DUALDBG_TEST_LOGS" in os.environ else None
 T = TypeVar("T")
 

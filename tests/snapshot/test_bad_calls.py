@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -79,7 +80,8 @@ def test_data(): call(ctypes.addressof(DATA))
 def test_the_caller_is_told_in_reports_and_cores(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, {"test_it.py": SUITE}, "--dualdbg", "--dualdbg-core=.")
     assert done.totals == {"failed": 3}, done.out
-    assert done.out.count(" #2 c++  qsort") == 3, done.out
+    # What lies between is the C library's own, where it has names and is not left by a jump.
+    assert len(re.findall(r" #[12] c\+\+  qsort", done.out)) == 3, done.out
     assert "partial" not in done.out
     cores = sorted(tmp_path.glob("core.*"))
     assert len(cores) == 3

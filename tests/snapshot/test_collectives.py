@@ -135,3 +135,64 @@ def test_what_a_file_claims_of_the_world_costs_once_and_not_for_each_group() -> 
         tracemalloc.stop()
     assert (verdict.kind, len(verdict.ranks)) == ("gone", (1 << 14) - 1)
     assert peak < 20_000_000, peak  # bytes; a list of ranks for each group is 40 MB, without the numbers
+
+
+def of_nccl(rank: int, age: float, number: int = 5) -> Member:
+    call = Collective("all_reduce", "0", number, "queued", age=age, caller="step (train.py:7)")
+    one = member(rank, call, sequence=number, at="log")
+    groups = tuple(replace(group, backend="nccl") for group in one.distributed.groups)
+    activity = "waits for the GPU (cudaStreamSynchronize)"
+    return replace(one, activity=activity, distributed=replace(one.distributed, groups=groups))
+
+
+def test_a_rank_that_has_begun_an_operation_of_nccl_may_be_anywhere() -> None:
+    """It goes on by itself, and who waits for a GPU spins: the thread is elsewhere in the driver at each look."""
+
+    def look(at: str, backend: str = "nccl") -> list[Member]:
+        found = [replace(of_nccl(rank, 5.0), stack=at) for rank in (0, 1, 3)]
+        groups = (ProcessGroup("0", 0, SIZES, backend, 5),)
+        return [
+            *(replace(one, distributed=replace(one.distributed, groups=groups)) for one in found),
+            member(2, sequence=4, at="load"),
+        ]
+
+    seconds = {member.pid: 1.0 for member in look("a")}
+    (verdict,) = after_second_look(look("a"), look("b"), seconds)
+    assert (verdict.kind, verdict.ranks) == ("absent", (2,))
+    assert after_second_look(look("a", "gloo"), look("b", "gloo"), seconds) == []
+
+
+def test_a_rank_that_spins_is_no_straggler() -> None:
+    """Its thread has used a processor all the time, and has not moved for all that is known."""
+    waiting = [of_nccl(rank, 5.0) for rank in (0, 1, 3)]
+    odd = replace(member(2, sequence=4, at="ring"), spins=True)
+    seconds = {each.pid: 1.0 for each in [*waiting, odd]}
+    (verdict,) = after_second_look([*waiting, odd], [*waiting, replace(odd, cpu=2.0)], seconds)
+    assert verdict.kind == "absent"
+    assert verdict.text.endswith(
+        "it was there 1 s before too: in the same wait, or in the next one of a loop"
+    )
+
+
+def test_what_all_ranks_have_called_and_is_not_done() -> None:
+    seconds = {100 + rank: 1.0 for rank in range(SIZES)}
+    look = [of_nccl(rank, 30.0 + rank) for rank in range(SIZES)]
+    (verdict,) = after_second_look(look, look, seconds)
+    assert (verdict.kind, verdict.ranks) == ("unfinished", (0, 1, 2, 3))
+    first, last, why, *_ = verdict.text.splitlines()
+    assert (
+        first
+        == "ranks 0-3 have all called all_reduce number 5 of group 0, and it is not done: no rank is missing"
+    )
+    assert last == "the last of them called it 30 s ago"
+    assert why == "what holds it up is the GPU, with what it was given before, or the network"
+    for other in (of_nccl(3, 2.0), of_nccl(3, 30.0, number=4), member(3)):
+        second = [*look[:3], other]
+        assert not [each for each in after_second_look(second, second, seconds) if each.kind == "unfinished"]
+    assert after_second_look([of_nccl(rank, 30.0, number=4) for rank in range(SIZES)], look, seconds) == []
+
+
+def test_where_an_operation_was_called_and_where_the_rank_is_now() -> None:
+    (verdict,) = verdicts([*(of_nccl(rank, 30.0) for rank in (0, 1, 3)), member(2, sequence=4, at="load")])
+    line = "ranks 0-1, 3 are in all_reduce number 5 of group 0, called in step (train.py:7); now in log (train.py:10), "
+    assert line + "waits for the GPU (cudaStreamSynchronize)" in verdict.text

@@ -88,7 +88,8 @@ def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
             process.kill()
     (frames,) = live.values()
     assert ("<module>", None, 9) in frames
-    assert "read" in frames[0][0]
+    # Before it come static functions of a stripped C library.
+    assert "read" in next(function for function, _, _ in frames if function is not None)
     core = str(tmp_path / f"core.{process.pid}")
     assert stacks("core", core) == live
     modules = capture_core(core, Wanted())[0].modules

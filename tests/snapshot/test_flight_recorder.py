@@ -46,8 +46,13 @@ def test_operations_that_began_as_one_have_one_number() -> None:
     assert [work.sequence for work in works] == [6]
 
 
-def test_sends_are_left_out() -> None:
-    assert with_recorded(GROUP, (), [replace(row(3, "send"), is_between_two=True)], NOW) == (GROUP, [])
+def test_what_is_between_two_ranks_is_no_collective_of_the_group() -> None:
+    send = replace(row(3, "send"), is_between_two=True, peer=2)
+    group, works = with_recorded(GROUP, (), [send, replace(send, sequence=2, is_retired=True)], NOW)
+    assert group == GROUP
+    assert [(work.operation, work.sequence, work.peer) for work in works] == [("send", 3, 2)]
+    begun_as_one = replace(send, operation="coalesced", peer=None)
+    assert with_recorded(GROUP, (), [begun_as_one], NOW) == (GROUP, [])
 
 
 def test_gloos_own_queue_says_what_is_not_done() -> None:

@@ -45,7 +45,7 @@ def test_signals_and_new_threads_while_it_is_held() -> None:
                         process.send_signal(signal.SIGUSR1)
                 wait_until(lambda: pending(process.pid) == 0, what="the signal is taken")
             process.send_signal(signal.SIGTERM)
-            answer, _ = process.communicate(timeout=30)
+            answer, _ = process.communicate(timeout=120)
             assert int(answer) == sent
         finally:
             process.kill()

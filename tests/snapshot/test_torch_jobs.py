@@ -67,6 +67,18 @@ def expect_the_same_of_two_machines(pids: list[int], folder: Path) -> None:
     assert odd in text and "it moves, a straggler" in text and "each at its own time" in text
 
 
+def test_ranks_that_wait_elsewhere_are_told_with_the_line_that_has_called_it() -> None:
+    """The Flight Recorder keeps that line: a backend that works by itself leaves no frame of the operation."""
+    with hung("torch_job.py", "ahead") as (process, _):
+        text = verdict(process.pid, "rank 2 ")
+        begun, sleeps = line_of("async_op=True", "def ahead"), line_of("time.sleep(60)", "def keep_waiting")
+        called = f"(float32 [3, 5]), called in ahead (torch_job.py:{begun})"
+        assert (
+            f"ranks 0-1, 3 are in all_reduce number 2 of group 0 {called}; now in keep_waiting (torch_job.py:{sleeps})"
+            in text
+        )
+
+
 @pytest.mark.parametrize(
     ("kind", "operation", "done"),
     [

@@ -267,6 +267,19 @@ def test_callers_in_libraries_that_are_gone(library: Path, tmp_path: Path) -> No
     assert {one["native"]: one["hits"] for one in row["callers"]} == {"by_first": 100, "by_second": 200}
 
 
+def test_a_caller_without_a_name_is_told_by_its_library(library: Path, tmp_path: Path) -> None:
+    """As CUDA's runtime is, which has no names but those of its API."""
+    program, folder = tmp_path / "program", library.parent
+    (tmp_path / "program.c").write_text(
+        "int twice(int);\nstatic __attribute__((noinline)) int nameless(int n) { return twice(n) + 1; }\n"
+        "int main(void) { int sum = 0; for (int at = 0; at < 100; at++) sum += nameless(at); return sum != 10000; }\n"
+    )
+    words = ["gcc", "-O1", "-s", "-o", program, tmp_path / "program.c", f"-L{folder}", "-ltwice"]
+    subprocess.run([*words, f"-Wl,-rpath,{folder}"], check=True)
+    row = result(run("--json", "-b", "twice", "--native", program))["twice"]
+    assert {one["native"]: one["hits"] for one in row["callers"]} == {"program": 100}
+
+
 def test_code_that_a_forked_child_has_made(library: Path, tmp_path: Path) -> None:
     """Parent and child make other code at the same addresses: the child's lines are right, or not known."""
     script, events = tmp_path / "script.py", tmp_path / "events.json"

@@ -22,7 +22,7 @@ from dualdbg.tui.app import Dashboard, Start, Wishes
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal
 from dualdbg.tui.widgets.line_view import LineView
 
-DEADLINE = 120.0
+DEADLINE = 300.0
 T = TypeVar("T")
 
 

@@ -54,7 +54,7 @@ class Adapter:
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self.process.stdin.close()
         try:
-            self.process.wait(30)
+            self.process.wait(120)
             assert self.process.stderr.read() == b""
         finally:
             self.process.kill()
@@ -136,7 +136,7 @@ def test_zed(program: Path) -> None:
         arguments = {**entry, "connect": {"host": "127.0.0.1", "port": port}}
         check_session(client, arguments, program, entry["request"])
         client.close()  # type: ignore[attr-defined]
-        assert server.wait(30) == 0
+        assert server.wait(120) == 0
     finally:
         server.kill()
         server.wait()

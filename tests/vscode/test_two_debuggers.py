@@ -276,7 +276,7 @@ def test_another_user_who_hangs_up_at_once_is_not_taken_for_root(start: Start, t
     waiting = start("print('ran', flush=True)\n")
     code = (
         "import socket, sys\n"
-        f"connection = socket.create_connection(('127.0.0.1', {waiting.port}), timeout=30)\n"
+        f"connection = socket.create_connection(('127.0.0.1', {waiting.port}), timeout=120)\n"
         "connection.sendall(sys.stdin.buffer.read())\nconnection.close()\n"
     )
     waiting.process.send_signal(signal.SIGSTOP)  # it looks when the other end is closed already

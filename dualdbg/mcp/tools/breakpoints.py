@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from ...model import PythonFrame, State
+from ...errors import CommandError, SpecError
+from ...model import Breakpoint, BreakpointState, PythonFrame, State
 from ...session.breakpoints.table import WatchedFrame
 from ..answers import BreakpointsAnswer, Reply
 from ..bounds import bounded_text, part_of
@@ -15,6 +16,8 @@ from ..registry import Arguments, tool
 from ..sessions import Sessions
 from ..situation import breakpoint_row, breakpoints_text, in_tools, notices, notices_text
 from .fields import Limit, SessionId, Start, Texts
+
+_SPECS = "break(session=SESSION, add=[SPEC]) with another one: the resource dualdbg://docs/breakpoints.md has all specs"
 
 
 class BreakArguments(Arguments):
@@ -41,9 +44,7 @@ async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
         table = debuggee.session.breakpoints
         for number in arguments.remove:
             await table.remove(number)
-        added = []
-        for text in arguments.add:
-            added += await table.add(text, frame=await _frame(debuggee))
+        added = await _added(debuggee, arguments.add)
         await debuggee.flush()
         happened = in_tools(debuggee.news.breakpoints_are_told(), debuggee.id)
         rows, part = part_of(
@@ -57,6 +58,30 @@ async def break_(sessions: Sessions, arguments: BreakArguments) -> Reply:
         )
         left = f"left out: {answer.left_out}\n" if answer.left_out else ""
         return Reply(answer, bounded_text(notices_text(happened) + breakpoints_text(rows) + left))
+
+
+async def _added(debuggee: Debuggee, texts: list[str]) -> list[Breakpoint]:
+    """All of them, or none: raises CommandError for the first that cannot be set, and says why."""
+    table = debuggee.session.breakpoints
+    added: list[Breakpoint] = []
+    for at, text in enumerate(texts):
+        try:
+            rows = await table.add(text, frame=await _frame(debuggee))
+            added += rows
+            refused = next((row for row in rows if row.state is BreakpointState.REJECTED), None)
+            if refused is not None:
+                raise SpecError(refused.message or "there is no such place", "")
+        except SpecError as error:
+            for row in added:
+                await table.remove(row.id)
+            await debuggee.flush()
+            debuggee.news.breakpoints_are_told()  # of those that are no more
+            others = ", nor were the others added" if len(texts) > 1 else ""
+            raise CommandError(
+                f"the breakpoint add[{at}] ({text}) cannot be set: {error.message}{others}",
+                error.hint or _SPECS,
+            ) from error
+    return added
 
 
 async def _frame(debuggee: Debuggee) -> WatchedFrame | None:

@@ -12,9 +12,10 @@ from typing import Annotated
 from pydantic import Field
 
 from ...console.style import Style
-from ...errors import TargetError, UsageError
+from ...errors import TargetError, UsageError, WrongState
 from ...in_thread import in_thread
-from ...model import State
+from ...known.python_files import is_of_a_library
+from ...model import State, Task
 from ...session.post_mortem import CoreSession
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
@@ -23,9 +24,11 @@ from ...snapshot.linux.descriptors import with_other_ends
 from ...snapshot.linux.targets import find_targets
 from ...snapshot.report.diagnose import Finding, diagnose, one_look_cannot_tell
 from ...snapshot.report.fold import Group, Member, fold
+from ...snapshot.report.telling_frame import place
 from ...snapshot.report.waits import Earlier
 from ...snapshot.report.wording import activity
 from ...snapshot.take import parents_of_forks, take
+from ...snapshot.thread_states import Doing, thread_states
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
@@ -47,6 +50,7 @@ _DEEPER = {
     True: "deeper frames, beyond what one answer holds: without locals, or stack(session=…, thread=…, start=…)",
 }
 _CALL = re.compile(r"\b(?:stacks|attach|run|diagnose)\(")
+_MOST_TASKS = 10  # that are told where nothing looks wrong
 _LONGEST = 1500  # characters of a finding
 
 
@@ -135,14 +139,20 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
     # A thread that the debugger holds waits for the debugger, which is nothing that looks wrong.
     findings = [one for one in findings if held is None or {tid for _, tid in one.threads} != {held}]
     rows, part = part_of(findings, 0, 20)
+    tasks = [] if findings else [_task(task) for one in reports if one.tasks for task in one.tasks.tasks]
     answer = DiagnosisAnswer(
+        tasks=tasks[:_MOST_TASKS],
         findings=[_finding(row, reports) for row in rows],
         failures=_failures(failures),
         next=_after_diagnosis(target, arguments, crash),
-        left_out=f"{part.left} more findings, less grave: narrow it to one process" if part.left else None,
+        left_out=joined(
+            f"{part.left} more findings, less grave: narrow it to one process" if part.left else None,
+            f"{len(tasks) - _MOST_TASKS} more tasks" if len(tasks) > _MOST_TASKS else None,
+        ),
     )
     listing = StackListing(Style())
-    text = listing.findings(rows) + "".join(map(listing.failure, failures)) + f"{answer.next}\n"
+    text = listing.findings(rows) + "".join(map(listing.failure, failures))
+    text += "".join(f"task {one}\n" for one in answer.tasks) + f"{answer.next}\n"
     return Reply(answer, bounded_text(text))
 
 
@@ -202,6 +212,8 @@ async def _processes(sessions: Sessions, arguments: TargetArguments) -> AsyncIte
     """The numbers of the processes that are meant. Nobody else uses a session that is meant meanwhile."""
     if arguments.session is not None:
         async with sessions.using(arguments.session) as debuggee:
+            if debuggee.over:  # its number may be that of another process by now
+                raise WrongState(f"the program of session {arguments.session} is over")
             yield [debuggee.session.pid]
         return
     trees = [arguments.tree] if arguments.tree is not None else []
@@ -239,9 +251,15 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
         python = inspector.reader.python_side.version()
     except TargetError:  # there is none yet, or it cannot be read
         python = None
-    reports = [
-        ThreadReport(thread, await inspector.stack(thread.tid), "") for thread in await inspector.threads()
-    ]
+    is_core = isinstance(debuggee.session, CoreSession)  # whose number may be that of another process now
+    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid)
+    if debuggee.session.state is State.PYTHON_STOPPED:
+        doing.pop(debuggee.thread(None), None)  # it waits for the debugger
+    reports = []
+    for thread in await inspector.threads():
+        does = doing.get(thread.tid, Doing())
+        stack = await inspector.stack(thread.tid)
+        reports.append(ThreadReport(thread, stack, does.state, does.call))
     return ProcessReport(debuggee.session.pid, 0, debuggee.title, python, tuple(reports), None)
 
 
@@ -319,7 +337,7 @@ def _thread(member: Member) -> ThreadRow:
         pid=member.process.pid,
         tid=thread.tid,
         name=line(thread.python_name or thread.name),
-        activity=line(activity(member.thread)) if member.thread.state else thread.state,
+        activity=line(activity(member.thread)) or thread.state,
         holds_gil=thread.holds_gil or None,
         waits_for_gil=thread.waits_for_gil or None,
     )
@@ -333,6 +351,15 @@ def _finding(finding: Finding, reports: Sequence[ProcessReport]) -> FindingRow:
     return FindingRow(
         kind=finding.kind, text=finding.text[:_LONGEST], threads=[_thread(member) for member in known]
     )
+
+
+def _task(task: Task) -> str:
+    """``Task-1: main, waits for a future, in main (app.py:7)``."""
+    own = next((frame for frame in task.frames if not is_of_a_library(frame.file or "")), None)
+    parts = [f"{task.name}: {task.coroutine}"]
+    parts += [f"waits for {task.waits_for}"] if task.waits_for else []
+    parts += [f"in {place(own)}"] if own is not None else []
+    return line(", ".join(parts), 300)
 
 
 def _in_tools(failures: Sequence[Failure]) -> list[Failure]:

@@ -220,13 +220,12 @@ class Points:
             await self._switch(point)
 
     async def libraries_arrived(self) -> None:
-        """Traces that waited for the C library may begin."""
+        """Probes that waited for the C library may be put in."""
         if not self.tracing.waits:
             return
         self.tracing.waits = False
         for point in list(self._points.values()):
-            if point.traced is not None:
-                await self._put_probe(point)
+            await self._put_probe(point)
 
     @property
     def tracing(self) -> Tracing:

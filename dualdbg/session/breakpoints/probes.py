@@ -304,6 +304,7 @@ class Probes:
         places = self._image.find("mmap", libraries)
         threads = await self._native.threads()
         if not places or not threads:
+            self.tracing.waits = True  # the first library that arrives may be another one, as in Ubuntu 24.04
             raise CannotPlace("the C library's mmap is not to be found")
         return await self._native.probe_room(near, _AREA, thunk.REACH, places[0].address, min(threads))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...backends.events import PythonCause
 from ...errors import CommandError, ThreadGone, WrongState
 from ...model import Location, Notice, PythonFrame, Value
+from ...symbols.torch.compiled_code import with_computed
 from ..effects import PreparePython, ReadPython
 from ..loop import Loop
 from ..transitions.python import (
@@ -66,7 +67,8 @@ class PythonStops:
         with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
             result = await self._result(hold)
         self.read_meanwhile()
-        self.loop.put(python_ready, hold, Picture(thread, hold.top, result=result))
+        top = None if hold.top is None else with_computed(hold.top)
+        self.loop.put(python_ready, hold, Picture(thread, top, result=result))
 
     async def _result(self, hold: PythonHold) -> Value | None:
         """What the Python function has returned that the step under way has left."""

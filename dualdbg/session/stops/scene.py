@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...backends.events import NativeStopped
 from ...errors import CommandError
+from ...known.crash_signals import OF_MEMORY
 from ...model import Thread
 from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from ..inspect.inspector import Inspector
     from ..stepping.freezing import Freezer
 
-_FAULTS = ("SIGSEGV", "SIGBUS")
+_FAULTS = frozenset(one.name for one in OF_MEMORY)
 
 
 class Scene:

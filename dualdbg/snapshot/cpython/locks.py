@@ -93,10 +93,18 @@ class LockReader:
         assert self._reader is not None
         return self._reader.memory.u64(lock + self._reader.layout.head)
 
+    def identity(self, rlock: Lock) -> int:
+        """What its owner is called by Python (``threading.get_ident()``); 0 for nobody. Raises UnreadableMemory."""
+        return self._identity(rlock.address)
+
+    def _identity(self, lock: int) -> int:
+        assert self._reader is not None
+        return self._reader.memory.u64(lock + self._reader.layout.head + _RLOCK_OWNER)
+
     def _owner(self, lock: int) -> int:
         """The OS thread id of an RLock's owner; 0 for nobody, -1 for a thread that Python does not know."""
         assert self._reader is not None
-        identity = self._reader.memory.u64(lock + self._reader.layout.head + _RLOCK_OWNER)
+        identity = self._identity(lock)
         if identity == 0:
             return 0
         return next((tid for tid, state in self._states.items() if state.pthread == identity), -1)

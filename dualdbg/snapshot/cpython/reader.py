@@ -253,13 +253,19 @@ class PythonReader:
         else:
             offset = memory.u64(frame + layout.frame_instruction) - code.start
             entry = layout.frame_is_entry is not None and memory.u8(frame + layout.frame_is_entry) != 0
-        key = (code_address, offset)
+        return replace(self.line_of_code(code_address, offset), entry=entry, address=frame)
+
+    def line_of_code(self, address: int, offset: int) -> PythonFrame:
+        """The place of an instruction, by the code object at ``address`` and the offset in it in bytes, as a frame."""
+        code, key = self.code(address), (address, offset)
         if key not in self._lines:
             begun = offset >= 0  # 3.8 to 3.10: a frame whose first instruction is still to come
             self._lines[key] = (
-                line_at(layout.version, code.lines, code.first_line, offset) if begun else code.first_line
+                line_at(self.layout.version, code.lines, code.first_line, offset)
+                if begun
+                else code.first_line
             )
-        return PythonFrame(code.function, code.file, self._lines[key], entry, frame)
+        return PythonFrame(code.function, code.file, self._lines[key])
 
     def code(self, address: int) -> CodeInfo:
         """What is known of the code object at ``address``. Raises UnreadableMemory."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import PurePath
 from typing import Any
 
 from ...errors import TargetError
@@ -225,14 +226,18 @@ class _Reading:
         found: dict[str, list[Recorded]] = {}
         try:
             for pointer in recorders:
-                for row in read_recorder(self._target, pointer):
+                for row in read_recorder(self._target, pointer, self._place_of_code):
                     found.setdefault(row.group, []).append(row)
         except self._texts.errors as error:
             self._notes.append(f"the Flight Recorder cannot be read: {error}")
         now = time.time()
         for group in groups:
-            if rows := found.get(group.facts.name):
+            if rows := [_in_the_world(row, group.ranks) for row in found.get(group.facts.name, ())]:
                 group.facts, group.works = with_recorded(group.facts, group.works, rows, now)
+
+    def _place_of_code(self, code: int, offset: int) -> tuple[str | None, str]:
+        frame = self._reader.line_of_code(code, offset)
+        return frame.file, f"{frame.function} ({PurePath(frame.file or '?').name}:{frame.line})"
 
     # -- calls -------------------------------------------------------------------------------------
 
@@ -310,15 +315,22 @@ def _backend_name(mangled: str) -> str:
     return name.lower() or mangled
 
 
+def _in_the_world(row: Recorded, ranks: tuple[int, ...]) -> Recorded:
+    """With the other rank by its number in the world, where there is one."""
+    known = row.peer is not None and row.peer < len(ranks)
+    return replace(row, peer=ranks[row.peer] if known and row.peer is not None else None)
+
+
 def _merged(calls: list[Collective], groups: Any) -> Iterator[Collective]:
     """What the backends have begun, with the Python frame that waits for the newest of each group; then the rest."""
     left = list(calls)
     for group in groups:
         works = sorted(group.works, key=lambda work: work.sequence or 0)
+        newest = {work.peer: work for work in works}  # None: the collectives
         for work in works:
-            same = (c for c in left if c.group == work.group)
+            same = (c for c in left if (c.group, c.peer) == (work.group, work.peer))
             waits = next((c for c in same if work.operation in _done_by(c.operation)), None)
-            if waits is not None and work is works[-1]:
+            if waits is not None and work is newest[work.peer]:
                 left.remove(waits)
                 work = replace(
                     work,

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ..facts import Descriptor, ProcessReport, ThreadReport
 from .procfs import descriptor_target
+from .system_calls import READS
 
 _SOCKET = re.compile(r"socket:\[(\d+)\]")
 _STATES = {"01": "established", "02": "connecting", "06": "time-wait", "08": "close-wait", "0A": "listening"}
@@ -43,7 +44,7 @@ def _with_ends(thread: ThreadReport, ends: Mapping[tuple[str, int], tuple[int, .
     call = thread.system_call
     if call is None or call.descriptor is None or not _is_pipe(call.descriptor):
         return thread
-    other = os.O_WRONLY if call.name.startswith(("read", "pread")) else os.O_RDONLY
+    other = os.O_WRONLY if call.name in READS or call.sends is False else os.O_RDONLY
     assert call.descriptor.target is not None
     descriptor = replace(call.descriptor, others=ends.get((call.descriptor.target, other), ()))
     return replace(thread, system_call=replace(call, descriptor=descriptor))

@@ -55,6 +55,9 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
     "epoll_pwait2": (441, 441, 0),
     "futex_waitv": (449, 449, None),
 }
+READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4")
+WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
+POLLS = ("poll", "ppoll")
 _BY_NUMBER = tuple(
     {numbers[column]: (name, numbers[2]) for name, numbers in _CALLS.items() if numbers[column] is not None}
     for column in (0, 1)

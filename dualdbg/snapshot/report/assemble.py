@@ -249,12 +249,14 @@ class Assembler:
         if raw is None:
             return None
         name, _ = describe(registers.architecture, raw[0])
-        number = descriptor_of(registers.architecture, raw)
+        number, sends = self._captured.polled.get(
+            facts.tid, (descriptor_of(registers.architecture, raw), None)
+        )
         descriptor = None
         if number is not None and not self._captured.is_core:
             target = self._captured.descriptors.get(facts.tid)
             descriptor = describe_descriptor(self._captured.facts.pid, number, target)
-        return SystemCall(name, raw[1:], descriptor)
+        return SystemCall(name, raw[1:], descriptor, sends, self._captured.limits.get(facts.tid))
 
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:

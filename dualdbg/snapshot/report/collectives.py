@@ -9,9 +9,12 @@ from functools import cached_property
 from ...known.torch_operations import POINT_TO_POINT, SAME_TENSORS
 from ..facts import Collective, Distributed, ProcessGroup
 from .fold import ranges
+from .rank_words import described, names_of, ranks_of
 from .standing import BUSY, Standing, stands_still, wakings, was_woken
 
 _START = frozenset(("init_process_group", "new_group"))
+_LONG = 10.0  # seconds: what all ranks have called is told only if it takes longer
+_BY_ITSELF = "nccl"  # a backend that works while the program goes on
 
 
 @dataclass(frozen=True)
@@ -19,8 +22,9 @@ class Member:
     """One process of a job. ``place``: the line of the user that it is at; ``activity``: what it does there.
 
     ``rank`` and ``world_size`` are those of the job, as far as they are known. ``blocked``: a thread stands in the
-    waiting part of an operation. ``name`` is how people are told of it, ``stack`` differs where it has moved.
-    ``cpu``: seconds of CPU time that its thread has had, ``standing`` what else tells whether it moves.
+    waiting part of an operation, or in the GPU's driver; ``spins``: it waits for the GPU, on a processor. ``name`` is
+    how people are told of it, ``stack`` differs where it has moved. ``cpu``: seconds of CPU time that its thread has
+    had, ``standing`` what else tells whether it moves.
     """
 
     pid: int
@@ -34,6 +38,7 @@ class Member:
     stack: Hashable = None
     cpu: float | None = None
     standing: Standing | None = None
+    spins: bool = False
 
     def group(self, name: str | None) -> ProcessGroup | None:
         """The process group of this name; None where the process is not in it."""
@@ -61,8 +66,8 @@ class Member:
 @dataclass(frozen=True)
 class Verdict:
     """What holds a job up. ``kind``: ``order`` (ranks wait for each other), ``mismatch``, ``absent`` (a rank never
-    came), ``straggler`` (it has not come yet, but moves),
-    ``gone`` (a rank has no process). ``ranks`` and ``place`` are of whom it is about, ``pids`` of all concerned.
+    came), ``straggler`` (it has not come yet, but moves), ``gone`` (a rank has no process),
+    ``unfinished`` (all have called it). ``ranks`` and ``place`` are of whom it is about, ``pids`` of all concerned.
     """
 
     kind: str
@@ -136,12 +141,49 @@ def after_second_look(
             found.append(verdict)
         elif (was := before.get(blamed[0].pid)) is None:
             found.append(replace(verdict, text=f"{verdict.text}\nit was not there at the first look"))
+        elif was.spins and blamed[0].spins and was.place == blamed[0].place:
+            text = f"it was there {seconds[was.pid]:g} s before too: in the same wait, or in the next one of a loop"
+            found.append(replace(verdict, text=f"{verdict.text}\n{text}"))
         elif line := _motion(was, blamed[0], seconds[was.pid]):
             found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
         else:
             line = f"it has not moved in {seconds[was.pid]:g} s"
             found.append(replace(verdict, text=f"{verdict.text}\n{line}"))
+    if not found:
+        for members, verdict in _unfinished(second):
+            pairs = [(before.get(member.pid), member) for member in members]
+            if all(was is not None and _stands_still(was, one, seconds[one.pid]) for was, one in pairs):
+                found.append(verdict)
     return found
+
+
+def _unfinished(members: Sequence[Member]) -> Iterator[tuple[list[Member], Verdict]]:
+    """Operations that all ranks of a group have called a while ago, and that are not done; with these ranks."""
+    for group in _groups(members):
+        those = [member for member in members if member.group(group) is not None]
+        calls = [call for member in those if (call := member.call(group)) is not None]
+        ages = [call.age for call in calls if call.age is not None and call.sequence is not None]
+        facts = those[0].group(group) if those else None
+        if facts is None or not facts.size == len(those) == len(ages) or min(ages) < _LONG:
+            continue
+        if len({(call.operation, call.sequence) for call in calls}) > 1:
+            continue
+        others = "the GPU, with what it was given before, or the network"
+        lines = [
+            f"{names_of(those)} have all called {described(calls[0])}, and it is not done: no rank is missing",
+            f"the last of them called it {min(ages):.0f} s ago",
+            f"what holds it up is {others if facts.backend == _BY_ITSELF else 'the network'}",
+            *(f"{names_of(each)}: in {place}, {activity}" for (place, activity), each in _by_place(those)),
+        ]
+        pids = tuple(member.pid for member in those)
+        yield those, Verdict("unfinished", ranks_of(those), None, "\n".join(lines), pids)
+
+
+def _by_place(members: Sequence[Member]) -> list[tuple[tuple[str, str], list[Member]]]:
+    found: dict[tuple[str, str], list[Member]] = {}
+    for member in members:
+        found.setdefault((member.place, member.activity), []).append(member)
+    return [*found.items()]
 
 
 def _motion(before: Member, now: Member, seconds: float) -> str | None:
@@ -162,13 +204,22 @@ def _motion(before: Member, now: Member, seconds: float) -> str | None:
 
 def _stands_still(before: Member, now: Member, seconds: float) -> bool:
     """Whether a rank is in the same operations as before, and has begun no other one. Where no number tells the one
-    from the next, a thread that was woken has gone on."""
+    from the next, a thread that was woken has gone on. So has one that is elsewhere, but for NCCL's operations: these
+    go on while the program does something else, and who waits for a GPU spins."""
     was, one = before.standing, now.standing
+    if before.stack != now.stack and not _goes_on_by_itself(now):
+        return False
     if was is not None and one is not None and not _is_numbered(now) and was_woken(was, one, seconds):
         return False
     there = [(c.operation, c.group, c.sequence, c.peer) for c in before.distributed.collectives]
     here = [(c.operation, c.group, c.sequence, c.peer) for c in now.distributed.collectives]
-    return there == here and before.distributed.groups == now.distributed.groups and before.stack == now.stack
+    return there == here and before.distributed.groups == now.distributed.groups
+
+
+def _goes_on_by_itself(member: Member) -> bool:
+    """Whether the backend of all its operations works while the program goes on, and numbers tell these apart."""
+    groups = [member.group(call.group) for call in member.distributed.collectives]
+    return _is_numbered(member) and all(group is not None and group.backend == _BY_ITSELF for group in groups)
 
 
 def _is_numbered(member: Member) -> bool:
@@ -210,16 +261,16 @@ def _mismatches(group: str | None, members: Sequence[Member]) -> Iterator[Verdic
             continue
         parts = sorted(kinds.values(), key=len)
         lines = [
-            f"{_names([m for m, _ in parts[0]])} and {_names([m for part in parts[1:] for m, _ in part])} "
+            f"{names_of([m for m, _ in parts[0]])} and {names_of([m for part in parts[1:] for m, _ in part])} "
             f"do not call the same in group {group}: {_difference(parts[0][0][1], parts[-1][0][1])}"
         ]
         lines += [
-            f"{_names([m for m, _ in part])}: {described(part[0][1])}, in {part[0][0].place}"
+            f"{names_of([m for m, _ in part])}: {described(part[0][1])}, in {part[0][1].caller or part[0][0].place}"
             for part in parts
         ]
         yield Verdict(
             "mismatch",
-            _ranks([m for m, _ in parts[0]]),
+            ranks_of([m for m, _ in parts[0]]),
             parts[0][0][0].place,
             "\n".join(lines),
             tuple(member.pid for part in parts for member, _ in part),
@@ -327,18 +378,18 @@ def _rings(
         those = [by_pid[pid] for pid in ring]
         pairs = all(call.operation in POINT_TO_POINT for one in those for call in one.distributed.collectives)
         why = "no send and recv of theirs match" if pairs else "their operations are in different order"
-        lines = [f"{_names(those)} wait for each other, and none can go on: {why}"]
+        lines = [f"{names_of(those)} wait for each other, and none can go on: {why}"]
         for one, following in zip(those, [*those[1:], those[0]], strict=True):
             call = next(w.call for w in waiting if one in w.callers and following in w.absent)
             verb = "which" if call.operation not in POINT_TO_POINT else "to which"
             answer = "has not called" if verb == "which" else "has no matching call"
             target = "" if verb == "which" else f"; {following.name} {answer}"
             lines.append(
-                f"{one.name} is in {described(call)}, in {one.place}"
+                f"{one.name} is in {described(call)}, in {call.caller or one.place}"
                 + (f", which {following.name} {answer}" if verb == "which" else target)
             )
         yield Verdict(
-            "order", _ranks(those), those[0].place, "\n".join(lines), tuple(one.pid for one in those)
+            "order", ranks_of(those), those[0].place, "\n".join(lines), tuple(one.pid for one in those)
         )
 
 
@@ -376,16 +427,16 @@ def _absent(member: Member, waiting: Sequence[_Waiting]) -> Verdict:
     what = "the matching " + ("recv" if first.call.operation == "send" else "send")
     if first.call.operation not in POINT_TO_POINT:
         what = first.call.within or first.call.operation
-    who = _names(first.callers)
+    who = names_of(first.callers)
     verb = "wait" if len(first.callers) > 1 else "waits"
     lines = [
         f"{member.name} has not called {what}, for which {who} {verb}: it is in {member.place}, {member.activity}"
     ]
     lines += [f"it is still in {described(call)}" for call in member.distributed.collectives[:1]]
     lines += [_callers_line(wait) for wait in waits]
-    lines += _since(member, waits)
+    lines += dict.fromkeys(_since(member, waits))
     pids = (member.pid, *(one.pid for wait in waits for one in wait.callers))
-    return Verdict("absent", _ranks([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
+    return Verdict("absent", ranks_of([member]), member.place, "\n".join(lines), tuple(dict.fromkeys(pids)))
 
 
 def _since(member: Member, waits: Sequence[_Waiting]) -> Iterator[str]:
@@ -410,9 +461,17 @@ def _since(member: Member, waits: Sequence[_Waiting]) -> Iterator[str]:
 
 
 def _callers_line(wait: _Waiting) -> str:
-    who = _names(wait.callers)
+    who, first = names_of(wait.callers), wait.callers[0]
     are = "are" if len(wait.callers) > 1 else "is"
-    return f"{who} {are} in {described(wait.call)}, called in {wait.callers[0].place}"
+    return f"{who} {are} in {described(wait.call)}, {_called(first, wait.call)}"
+
+
+def _called(member: Member, call: Collective) -> str:
+    """Where a rank has called an operation, and where it is by now. What it has begun may go on without it."""
+    called = f"called in {call.caller or member.place}"
+    if call.thread is not None or call.caller in (None, member.place):
+        return called
+    return f"{called}; now in {member.place}, {member.activity}"
 
 
 def _gone(ranks: Sequence[int], waits: Sequence[_Waiting], members: Sequence[Member]) -> Verdict:
@@ -426,34 +485,3 @@ def _gone(ranks: Sequence[int], waits: Sequence[_Waiting], members: Sequence[Mem
     lines += [_callers_line(wait) for wait in waits]
     pids = dict.fromkeys(one.pid for wait in waits for one in wait.callers)
     return Verdict("gone", tuple(ranks), None, "\n".join(lines), tuple(pids))
-
-
-def described(call: Collective) -> str:
-    """``all_reduce number 5 of group 0 (float32 [2, 3])``, as far as it is known."""
-    text = call.operation
-    if call.peer is not None:
-        text += f" {'to' if call.operation == 'send' else 'from'} rank {call.peer}"
-    if call.sequence is not None:
-        text += f" number {call.sequence}"
-    if call.group is not None:
-        text += f" of group {call.group}"
-    if call.dtype is not None and call.sizes is not None:
-        text += f" ({call.dtype} {list(call.sizes)})"
-    if call.within is not None:
-        text += f" for {call.within}"
-    return text
-
-
-def _ranks(members: Sequence[Member]) -> tuple[int, ...]:
-    return tuple(member.rank for member in members if member.rank is not None)
-
-
-def _names(members: Sequence[Member]) -> str:
-    """``ranks 0-2, 5``, or the processes where ranks are not known."""
-    if len(members) == 1:
-        return members[0].name
-    ranks = _ranks(members)
-    if len(ranks) == len(members):
-        return f"ranks {ranges(sorted(ranks))}"
-    pids = ", ".join(str(member.pid) for member in members[:8])
-    return f"processes {pids}" + (f" and {len(members) - 8} more" if len(members) > 8 else "")

@@ -8,9 +8,19 @@ from dataclasses import dataclass, replace
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
+from ..linux.system_calls import POLLS
 from .collectives import Member, Verdict, after_second_look, verdicts
+from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
+from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
-from .library_threads import is_idle_worker, is_resource_tracker, is_service, is_worker, notification_of
+from .library_threads import (
+    is_idle_worker,
+    is_of_nccl,
+    is_resource_tracker,
+    is_service,
+    is_worker,
+    notification_of,
+)
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rings import rings as rings_of_tasks
 from .task_rings import stuck
@@ -45,6 +55,7 @@ KINDS = (
     "io",
     "child",
     "notification",
+    "gpu",
     "busy",
 )
 
@@ -52,12 +63,8 @@ _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
-_WAITING = {"workers": 1, "collective": 0, "busy": 0}
+_WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
-_ACCEPTS = ("accept", "accept4")
-_READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", *_ACCEPTS)
-_WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
-_IO = (*_READS, *_WRITES, "flock", "fcntl", "fsync", "fdatasync", "ioctl")
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
@@ -97,11 +104,12 @@ def _waiting(scene: Scene, finding: Finding) -> tuple[Standing, ...]:
 
 def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[Finding]) -> bool:
     """Whether only a second look tells: in a healthy program threads wait for each other too, but not in the same wait
-    all the time; a thread that runs may do so all the time.
+    all the time; a thread that runs may do so all the time, and one that waits for a GPU may do so for ever.
     """
     if findings:
         return any(finding.kind not in _SEEN_AT_ONCE for finding in findings)
-    return any(thread.state == "R" for process in processes for thread in process.threads)
+    threads = [thread for process in processes for thread in process.threads]
+    return any(thread.state == _ON_A_PROCESSOR or gpu_call(thread) for thread in threads)
 
 
 # -- words -----------------------------------------------------------------------------------------
@@ -152,6 +160,10 @@ def _task_deadlocks(scene: Scene, process: ProcessReport) -> list[Finding]:
     return findings
 
 
+def _doing(thread: ThreadReport) -> str:
+    return ", ".join(filter(None, (where(thread), activity(thread))))
+
+
 # -- rules: each gives findings about threads without a graver finding ------------------------------
 
 
@@ -171,14 +183,18 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
 
 
 def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """A mutex that nobody is there to release, by what it says of its owner."""
+    """A lock that nobody is there to release, by what it says of its owner."""
     findings = []
     for node, thread in _waiting_threads(scene, told):
         lock = thread.waits_for
-        if lock is None or lock.kind != "mutex" or has_time_limit(thread.system_call):
+        if lock is None or lock.kind == "lock" or has_time_limit(thread.system_call):
             continue
-        text = f"{_name(scene, node)} waits for the mutex at {lock.address:#x}, in {where(thread)}, which "
-        if lock.owner == node[1]:
+        text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which "
+        if lock.kind == "rlock":
+            if lock.owner_is_gone:
+                text += "a thread has locked that is no more\nit has ended without releasing it, or had it when the "
+                findings.append(Finding("lock", f"{text}process was forked", (node,)))
+        elif lock.owner == node[1]:
             findings.append(Finding("deadlock", f"deadlock: {text}it holds itself", (node,)))
         elif lock.owner_is_gone:
             text += f"thread {lock.owner} has locked\nthe process has no such thread: it has ended without releasing it"
@@ -222,8 +238,7 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
             lines = [
                 f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
-                    f"its worker {_process(scene, child.pid)} is in {where(child.threads[0])}, "
-                    f"{activity(child.threads[0])}"
+                    f"its worker {_process(scene, child.pid)} is in {_doing(child.threads[0])}"
                     for child in children
                     if not is_idle_worker(child.threads[0])
                 ),
@@ -289,7 +304,9 @@ def _held(
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
     by_holder: dict[tuple[Node, str], list[Wait]] = {}
     for wait in waits.values():
-        if applies(wait) and wait.thread not in told and wait.thread not in scene.moved and not wait.forked:
+        if not applies(wait) or wait.thread in told or wait.thread in scene.moved or wait.forked:
+            continue
+        if not is_of_nccl(scene.threads[wait.thread]):
             by_holder.setdefault((wait.holder, wait.what), []).append(wait)
     findings = []
     for (holder, what), group in by_holder.items():
@@ -298,7 +315,7 @@ def _held(
         limit = ", with a time limit," if all(wait.limited for wait in group) else ""
         text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
         text += f"which {_name(scene, holder)} holds in "
-        text += f"{where(thread)}, {activity(thread)}"
+        text += _doing(thread)
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
 
@@ -311,24 +328,20 @@ def _list(names: Sequence[str]) -> str:
 
 def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     findings = []
+    ranks = _ranks(scene)
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
-        if call is None or call.name not in _IO or call.descriptor is None or is_resource_tracker(thread):
+        if call is None or call.name not in IO or call.descriptor is None or is_resource_tracker(thread):
             continue
-        if call.name in _ACCEPTS and is_service(scene, node, thread):
+        if call.name in OF_SERVICES and is_service(scene, node, thread):
+            continue
+        if call.name in POLLS and (
+            node[0] in ranks or is_idle_worker(thread)
+        ):  # they wait so in healthy jobs
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
-        what = call.descriptor.target or "not known"
-        direction = (
-            "to read from" if call.name in _READS else "to write to" if call.name in _WRITES else "in I/O on"
-        )
-        descriptor = f"descriptor {call.descriptor.number} ({what})"
-        text = f"{_name(scene, node)} waits {direction} {descriptor}, in {where(thread)}"
-        if call.descriptor.others:
-            text += f"\nthe other end is open in {', '.join(map(str, call.descriptor.others))}"
-        elif call.descriptor.others is not None:
-            text += "\nno process that may be looked at has the other end open"
+        text = f"{_name(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
         findings.append(Finding("io", text, (node,)))
     return findings
 
@@ -352,7 +365,8 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
-        what = notification_of(thread)
+        joined = node[0], thread.joins or 0
+        what = f"{_name(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
         if what is not None and not is_service(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
@@ -366,6 +380,28 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     ]
 
 
+def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Threads that were in the same call of the GPU's driver at both looks. Ranks of a job are left out."""
+    if scene.earlier is None:
+        return []
+    before, ranks = _before(scene.earlier), _ranks(scene)
+    findings = []
+    for node, thread in _untold(scene, told):
+        was, call = before.get(node), gpu_call(thread)
+        if call is None or was is None or node[0] in ranks:
+            continue
+        if (gpu_call(was), where(was)) != (call, where(thread)):
+            continue
+        text = f"{_name(scene, node)} {in_words(call)}, in {where(thread)}\n"
+        seconds = f"{scene.earlier.seconds:g} s"
+        if node in scene.moved or thread.state == _ON_A_PROCESSOR:
+            text += f"it was there {seconds} ago too: in the same call, or in the next one of a loop"
+        else:
+            text += f"it has not moved in {seconds}"
+        findings.append(Finding("gpu", text, (node,)))
+    return findings
+
+
 def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Threads that had something to do all the time since the earlier look. Ranks of a job compute: left out.
 
@@ -374,12 +410,7 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     if scene.earlier is None:
         return []
     seconds = scene.earlier.seconds
-    before = {
-        (process.pid, thread.thread.tid): thread
-        for process in scene.earlier.processes
-        for thread in process.threads
-    }
-    ranks = {process.pid for job in jobs(scene.shown) for process in job}
+    before, ranks = _before(scene.earlier), _ranks(scene)
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
@@ -396,6 +427,18 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
             text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
+
+
+def _before(earlier: Earlier) -> dict[Node, ThreadReport]:
+    return {
+        (process.pid, thread.thread.tid): thread
+        for process in earlier.processes
+        for thread in process.threads
+    }
+
+
+def _ranks(scene: Scene) -> set[int]:
+    return {process.pid for job in jobs(scene.shown) for process in job}
 
 
 def _ready(thread: ThreadReport) -> float:
@@ -428,5 +471,6 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _children,
     _notifications,
     _alone,
+    _gpu,
     _busy,
 )

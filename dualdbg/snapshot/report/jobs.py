@@ -11,6 +11,7 @@ from ...model import NativeFrame, PythonFrame
 from ..facts import Collective, Distributed, ProcessReport, ThreadReport
 from .collectives import Member
 from .fold import thread_key
+from .gpu_waits import gpu_call
 from .standing import standing
 from .telling_frame import own_python_frame, place, where
 from .wording import activity
@@ -109,7 +110,8 @@ def member_of(process: ProcessReport) -> Member:
     calling = {call.thread for call in found.collectives if call.thread is not None}
     called_by = next((thread for thread in process.threads if thread.thread.tid in calling), None)
     telling = called_by or _joined(process) or main
-    blocked = bool(calling) or _waits_in_c10d(main)
+    on_gpu = gpu_call(telling)
+    blocked = bool(calling) or _waits_in_c10d(main) or on_gpu is not None
     at = _place(telling, blocked)
     if telling not in (main, called_by):
         at += f" of thread {telling.thread.python_name or telling.thread.name}"
@@ -122,6 +124,7 @@ def member_of(process: ProcessReport) -> Member:
         activity=activity(telling),
         distributed=found,
         blocked=blocked,
+        spins=on_gpu is not None and telling.state == "R",
         stack=thread_key(telling),
         cpu=telling.cpu,
         standing=standing(process, telling),

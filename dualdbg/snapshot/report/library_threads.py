@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice, takewhile
 from pathlib import PurePath
 
+from ...known.gpu_calls import is_nccl
 from ...known.python_files import is_of_a_library
-from ...model import PythonFrame
+from ...model import Frame, NativeFrame, PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .waits import Node, Scene
 
@@ -27,6 +30,8 @@ _SERVICES = {
     ("multiprocessing/resource_sharer.py", "_serve"),
     ("rendezvous/utils.py", "_run"),  # a timer of torchrun
 }
+# The watchdog of NCCL's operations, and who watches over that.
+_OF_C10D = "c10d::ProcessGroupNCCL::"
 
 
 def is_worker(process: ProcessReport) -> bool:
@@ -50,14 +55,16 @@ def is_idle_worker(thread: ThreadReport) -> bool:
 
 def is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
     """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
-    server of multiprocessing. That such a thread waits for something to do is what it is there for.
+    server of multiprocessing, a thread of NCCL. That such a thread waits for something to do is what it is there for.
 
     Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
     """
     pid, tid = node
     python = _python_frames(thread)
-    if tid == pid or not python or not all(is_of_a_library(frame.file or "") for frame in python):
+    if tid == pid or not all(is_of_a_library(frame.file or "") for frame in python):
         return False
+    if not python:
+        return is_of_nccl(thread)
     known = {
         ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
     }
@@ -65,6 +72,14 @@ def is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
         return True
     main = scene.threads.get((pid, pid))
     return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
+
+
+def is_of_nccl(thread: ThreadReport) -> bool:
+    """Whether a thread without Python runs NCCL's own code, or c10d's that watches over it."""
+    frames = [frame for frame in thread.stack.frames if isinstance(frame, NativeFrame)]
+    return len(frames) == len(thread.stack.frames) and any(
+        is_nccl(frame.library) or (frame.function or "").startswith(_OF_C10D) for frame in frames
+    )
 
 
 def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
@@ -81,8 +96,23 @@ def is_resource_tracker(thread: ThreadReport) -> bool:
     )
 
 
+def waits_for_semaphore(frames: Sequence[Frame]) -> bool:
+    """Whether a thread with these frames waits in multiprocessing's extension, whose locks all are semaphores.
+
+    They do not say who has them: one that a process had when it ended stays taken.
+    """
+    native = takewhile(lambda frame: isinstance(frame, NativeFrame), frames)
+    return any(
+        PurePath(one.library or "").name.startswith("_multiprocessing.")
+        for one in islice(native, 6)
+        if isinstance(one, NativeFrame)
+    )
+
+
 def notification_of(thread: ThreadReport) -> str | None:
     """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    if waits_for_semaphore(thread.stack.frames):
+        return "a lock, a semaphore or a queue of multiprocessing"
     result = None
     innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
     for frame in innermost:

@@ -16,7 +16,7 @@ from .fold import thread_key
 
 BUSY = 0.05  # of the time: a thread that waits uses less, what a stop costs it included
 _SLEEPS_OF_A_STOP = 2  # ptrace_stop in kernel/signal.c, and the call that begins again
-# Calls that end when what they wait for has come. (A socket may have a time limit of its own, SO_RCVTIMEO.)
+# Calls that end when what they wait for has come, where their socket has no time limit of its own.
 _WITHOUT_LIMIT = frozenset(
     (
         *("read", "readv", "pread64", "write", "writev", "pwrite64"),
@@ -120,6 +120,12 @@ def has_time_limit(call: SystemCall | None) -> bool:
     return call is not None and _expiries(call) != 0.0
 
 
+def time_limit(call: SystemCall | None) -> float | None:
+    """Seconds after which a call ends by itself; None for one without a limit, and where that is not known."""
+    expiries = None if call is None else _expiries(call)
+    return 1 / expiries if expiries else None
+
+
 def all_stand_still(before: Iterable[Standing], now: Iterable[Standing], seconds: float) -> bool:
     """Whether none of these threads has moved, as far as there is an earlier look at it."""
     earlier = {(each.pid, each.tid): each for each in before}
@@ -129,6 +135,8 @@ def all_stand_still(before: Iterable[Standing], now: Iterable[Standing], seconds
 
 def _expiries(call: SystemCall) -> float | None:
     """How often a second a call ends by its time limit where nothing comes."""
+    if call.limit is not None:
+        return 1 / call.limit
     arguments = dict(enumerate(call.arguments))
     if call.name in _WITHOUT_LIMIT or arguments.get(_POINTERS.get(call.name, -1)) == 0:
         return 0.0

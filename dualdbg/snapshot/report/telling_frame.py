@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
+from ...known.gpu_calls import is_gpu_library
 from ...known.python_files import is_of_a_library
 from ...model import Frame, NativeFrame, PythonFrame, Role
 from ...shared.libraries import is_runtime
@@ -51,7 +52,7 @@ def with_fault_shown(thread: ThreadReport) -> ThreadReport:
 
 
 def _is_runtime(frame: NativeFrame) -> bool:
-    passes = PurePath(frame.library or "").name.startswith(_PASSES_CALLS)
+    passes = PurePath(frame.library or "").name.startswith(_PASSES_CALLS) or is_gpu_library(frame.library)
     return passes or is_runtime(frame.library) or (frame.function or "").startswith(_RUNTIME_FUNCTIONS)
 
 

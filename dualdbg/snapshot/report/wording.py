@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..facts import Lock, SystemCall, ThreadReport
 from ..linux.procfs import STATES
+from .gpu_waits import gpu_call, in_words
 
 _SLEEPS = {"nanosleep", "clock_nanosleep"}
 _FUTEX = {"futex", "futex_wait", "futex_waitv"}
@@ -19,7 +20,10 @@ def activity(report: ThreadReport) -> str:
     call = report.system_call
     if report.state and (report.state != "S" or call is None):  # a core does not tell
         parts.append(STATES.get(report.state, f"state {report.state}"))
-    if call is not None and not report.thread.waits_for_gil:
+    on_gpu = gpu_call(report)
+    if on_gpu is not None:
+        parts.append(in_words(on_gpu))
+    elif call is not None and not report.thread.waits_for_gil:
         parts.append(_call(call, report.waits_for))
     return ", ".join(parts)
 

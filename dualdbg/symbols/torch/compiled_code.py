@@ -191,11 +191,12 @@ def of_model(library: str) -> dict[str, tuple[ProgramLine, ...]]:
 
 def with_program_lines(stack: Stack) -> Stack:
     """The same stack; each frame of generated code has the lines of the program that it computes."""
-    frames = tuple(map(_with_program_lines, stack.frames))
+    frames = tuple(map(with_computed, stack.frames))
     return stack if frames == stack.frames else replace(stack, frames=frames)
 
 
-def _with_program_lines(frame: Frame) -> Frame:
+def with_computed(frame: Frame) -> Frame:
+    """The same frame; one of generated code has the lines of the program that it computes."""
     if isinstance(frame, PythonFrame):
         if frame.file is None or frame.line is None or not is_generated_module(frame.file):
             return frame

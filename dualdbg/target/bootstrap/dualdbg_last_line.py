@@ -6,8 +6,6 @@ the last one there is none, and the program would end without a stop. Then the s
 
 from __future__ import annotations
 
-import sys
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -17,26 +15,9 @@ _LEAVES = ("RETURN", "RAISE", "RERAISE")  # beginnings of the names of instructi
 _ALWAYS = ("JUMP_FORWARD", "JUMP_ABSOLUTE", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
 
 
-def install(pydevd: Any) -> None:
-    """debugpy calls pydevd.settrace for its own function and for ``breakpoint()``."""
-    own = getattr(pydevd.settrace, "dualdbg_own", pydevd.settrace)  # a session that left may have been here
-
-    def settrace(*given: Any, **named: Any) -> None:
-        own(*given, **named)
-        debugger = pydevd.get_global_debugger()
-        if debugger is not None and not debugger.pydb_disposed:
-            stop_at_once(debugger, pydevd, sys._getframe(1))
-
-    settrace.dualdbg_own = own  # type: ignore[attr-defined]
-    pydevd.settrace = settrace
-
-
-def stop_at_once(debugger: Any, pydevd: Any, caller: FrameType) -> None:
+def stop_at_once(debugger: Any, pydevd: Any, thread: Any, caller: FrameType) -> None:
     """Stop the current thread where it is, if it is to stop at the next line and there is none."""
-    thread = pydevd.threading.current_thread()
-    info = getattr(thread, "additional_info", None)
-    if info is None or info.pydev_original_step_cmd != pydevd.CMD_SET_BREAK:
-        return
+    info = thread.additional_info
     steps = debugger.stepping()
     frame = info.pydev_step_stop or caller
     if debugger.get_file_type(frame) is not None:

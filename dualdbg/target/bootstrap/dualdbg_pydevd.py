@@ -28,6 +28,24 @@ def undo_side_effects(pydevd: Any) -> None:
     pydevd.INTERACTIVE_MODE_AVAILABLE = False
     if os.environ.get("PYTHONBREAKPOINT"):
         sys.breakpointhook = sys.__breakpointhook__
+    pydevd.settrace = settrace_that_stops(pydevd, pydevd.settrace)
+
+
+def settrace_that_stops(pydevd: Any, own: Any) -> Any:
+    """pydevd.settrace, which debugpy calls for ``breakpoint()``, so that it stops where no line follows, too."""
+
+    def settrace(*given: Any, **named: Any) -> None:
+        own(*given, **named)
+        debugger = pydevd.get_global_debugger()
+        thread = pydevd.threading.current_thread()
+        info = getattr(thread, "additional_info", None)
+        if info is None or debugger is None or debugger.pydb_disposed:
+            return
+        if info.pydev_original_step_cmd == pydevd.CMD_SET_BREAK:
+            beside = pydevd.dualdbg_presentation.beside
+            beside("dualdbg_last_line").stop_at_once(debugger, pydevd, thread, sys._getframe(1))
+
+    return settrace
 
 
 def quick(pydevd: Any, failed: int) -> type:

@@ -324,7 +324,6 @@ def load_probe(pydevd: Any) -> None:
     pydevd.dualdbg_probe = load_beside("dualdbg_probe")
     pydevd.dualdbg_probe.listen(earlier)
     load_beside("dualdbg_presentation").install(pydevd, pydevd.dualdbg_probe.beside)
-    load_beside("dualdbg_last_line").install(pydevd)
     ours = [os.path.dirname(str(pydevd.__file__)), os.path.dirname(os.path.dirname(HERE))]
     load_beside("dualdbg_compiler").install([os.path.join(folder, "") for folder in ours])
 

@@ -214,6 +214,7 @@ C10D = Part(
         "torch/csrc/distributed/c10d/ProcessGroup.hpp",
         "c10/core/Event.h",
         "torch/csrc/distributed/c10d/FlightRecorder.hpp",
+        "torch/csrc/profiler/combined_traceback.h",
     ),
     # ProcessGroupGloo.hpp needs gloo's own headers, which no wheel has. A pointer is as large whatever it points to.
     mirrors="""
@@ -258,6 +259,8 @@ struct FlightEntry : c10d::FlightRecorder<c10::Event>::Entry {};
         "dualdbg::ProcessGroupGloo",
         "dualdbg::FlightRecorder",
         "dualdbg::FlightEntry",
+        "torch::CapturedTraceback",
+        "torch::CapturedTraceback::PyFrame",
     ),
     enums=("c10d::OpType", "c10d::ProcessGroup::BackendType"),
     flags=(),

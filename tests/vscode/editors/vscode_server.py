@@ -145,7 +145,7 @@ class Server:
         _, alive = psutil.wait_procs([psutil.Process(self._process.pid), *own], timeout=5)
         for process in alive:
             process.kill()
-        psutil.wait_procs(alive, timeout=10)
+        psutil.wait_procs(alive, timeout=120)
         self._process.wait(10)
         assert self._process.stdout is not None
         self._process.stdout.close()
