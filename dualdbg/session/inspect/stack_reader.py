@@ -265,7 +265,8 @@ class StackReader:
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
-            name = short_rust_name(rust) if rust is not None else as_in_library(frame.function or "")
+            own = parse(as_in_library(frame.function or "")).short
+            name = short_rust_name(rust) if rust is not None else own
             return replace(frame, function=name or None)
         if library is None and frame.function is not None:  # code that was made while the program runs
             return _of_jit(frame, frame.function)
