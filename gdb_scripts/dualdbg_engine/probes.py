@@ -271,7 +271,7 @@ def _stopped(event: gdb.StopEvent) -> None:
     elif event.stop_signal == now.signal:
         tell(tid, before[INDEX["rip"]])
     elif event.stop_signal in FAULTS:
-        forgive(before[INDEX["rip"]])
+        forgive(tid, before[INDEX["rip"]])
 
 
 def disarm_probes() -> None:
