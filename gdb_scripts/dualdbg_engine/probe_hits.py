@@ -9,11 +9,12 @@ from dualdbg_shared.proc_files import read_status
 
 from .calls import settings, without_breakpoints
 from .probe_state import Probe, now
-from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, tell_by
+from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, signal_of, tell_by
 from .threads import find_thread
 
 FAULTS = ("SIGSEGV", "SIGBUS")
 """What a thread gets that reads memory where none is."""
+_NUMBERS = [signal.Signals[name] for name in FAULTS]
 
 
 def go_past(memory: Memory, but: int) -> bool:
@@ -82,9 +83,20 @@ def forgive(tid: int, pc: int) -> None:
     has no value, as where the kernel says that nothing is there: a trace goes on, and another hit is told, so that gdb
     looks. It is not evaluated anew in the process: where the memory stays away that would never end.
     """
-    probe = now.thunk_at(pc)
-    if probe is not None and "reading" in probe.state_at(pc)[1]:
+    probe = _reading(pc)
+    if probe is not None:
         _told(tid, probe)
+
+
+def has_faulted(tid: int, pc: int) -> bool:
+    """Whether a thread has faulted so, and gdb will tell it after another thread's stop: it stays there until then."""
+    return _reading(pc) is not None and signal_of(tid) in _NUMBERS
+
+
+def _reading(pc: int) -> "Probe | None":
+    """The probe whose condition reads memory by this instruction."""
+    probe = now.thunk_at(pc)
+    return probe if probe is not None and "reading" in probe.state_at(pc)[1] else None
 
 
 def _told(tid: int, probe: Probe) -> None:
