@@ -93,6 +93,11 @@ def has_faulted(tid: int, pc: int) -> bool:
     return _reading(pc) is not None and signal_of(tid) in _NUMBERS
 
 
+def any_has_faulted() -> bool:
+    """Whether gdb would give the program such a fault when it lets go of it."""
+    return bool(now.thunks) and any(has_faulted(tid, one[INDEX["rip"]]) for tid, one in all_threads())
+
+
 def _reading(pc: int) -> "Probe | None":
     """The probe whose condition reads memory by this instruction."""
     probe = now.thunk_at(pc)
