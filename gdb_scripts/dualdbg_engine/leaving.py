@@ -101,6 +101,10 @@ def take_pending() -> None:
     for point in gdb.breakpoints():
         point.enabled = False
     run_until_interrupted()
+    for _ in gdb.selected_inferior().threads():
+        if not any_has_faulted():
+            break
+        gdb.execute("continue", to_string=True)  # gdb tells the next one, and lets no thread run
 
 
 _MOST_RUNS = 10  # in each the threads take what is pending; another event may come in between
