@@ -8,7 +8,7 @@ class Made:
     def __init__(self, last: bool) -> None:
         self.last = last
         if last:
-            print("ready pid=%d" % os.getpid(), flush=True)
+            print(f"ready pid={os.getpid()}", flush=True)
             time.sleep(1000)
 
 
