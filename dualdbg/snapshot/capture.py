@@ -227,6 +227,7 @@ def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wan
     seconds = hold.seconds
     if copied:
         memory.freeze()
+        name_calls(result)
         _read_objects(result, wanted)
         if memory.late_pages:
             memory.forget()
@@ -268,8 +269,9 @@ def _held_once(
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
         if copied:
             memory.keep(copied)
-        _read_at_rest(result, memory, known.image.rows)
-        if not copied:
+            _copy_stacks(result, memory, known.image.rows)
+        else:
+            _read_at_rest(result, memory, known.image.rows)
             _read_objects(result, wanted)
     return hold
 
