@@ -100,3 +100,14 @@ def test_the_last_line_of_a_program_stops(version: str, tmp_path: Path) -> None:
     assert module.endswith("The program ended with status 0\n") and function.endswith(
         "The program ended with status 0\n"
     )
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("version", rows.versions())
+def test_a_loop_in_one_line_stops_in_each_round(version: str, tmp_path: Path) -> None:
+    python = str(support.other_interpreter(version))
+    script = tmp_path / "loop.py"
+    script.write_text("for i in range(2): breakpoint()\n")
+    shown = dualdbg("run", "--batch", "--python", python, *["-x", "continue"] * 2, str(script)).stdout
+    assert shown.count("* Breakpoint: Python") == 2
+    assert shown.endswith("The program ended with status 0\n")
