@@ -16,6 +16,10 @@ _NAME = r"(?P<name>[^\s,;)]+)"
 # The first phrases are the longer ones: what they leave is for those behind.
 _PHRASES: tuple[tuple[str, str], ...] = (
     # commands of dualdbg
+    (
+        r"without it there are dualdbg stacks --no-stop, dualdbg core, and dualdbg run --report \(without stacks\)",
+        "without it attach(core=PATH) reads a core file",
+    ),
     (r"dualdbg ps lists the Python processes", "stacks(match=WORDS) finds processes by their command line"),
     (rf"dualdbg core {_NAME}", r"attach(core='\g<name>')"),
     (rf"(?:dualdbg )?ops --compiled {_NAME}", r"operator(compiled='\g<name>')"),

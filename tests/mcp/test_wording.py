@@ -23,7 +23,7 @@ from tests.support import ROOT
 COMMANDS = re.compile(
     r"\bdualdbg (?:run|attach|core|stacks|ps|trace|ops)\b"
     r"|(?<![\w-])--(?:compiled|compiled-debug|cache|python|native|cwd|all-code|folded|json|env|break)\b"
-    r"|(?:^|[:;,(]|\bor|\band) ?type (?!of|name|is|in)[a-z]+\b|\bpress Ctrl-C\b"
+    r"|(?:^|[:;,(]|\bor|\band) ?type (?!of|name|is|in|unit)[a-z]+\b|\bpress Ctrl-C\b"
     r"|\b(?:info threads|info breakpoints|info libs|threads lists|locals lists|print --repr)\b"
 )
 # Names of the prompt's commands that hints have as words of English, or that tools have too.
