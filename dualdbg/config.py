@@ -15,8 +15,8 @@ from .errors import ConfigError, UsageError
 from .folders import expanded
 from .log_names import LogFolder
 from .model import STEP_LAYERS, GdbCommand, Layer, Notice
+from .shared.trust import objection
 from .source_files import read_regular
-from .trust import objection
 
 if sys.version_info >= (3, 11):
     import tomllib

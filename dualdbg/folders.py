@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from .shared.proc_files import without_mark
-from .trust import own_folder
+from .shared.trust import own_folder
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp", os.curdir)
 

@@ -18,7 +18,8 @@ def new_file(path: Path) -> int:
 def open_to_append(path: Path) -> int:
     """Open a file for more lines, or make it; from now on only the user may read it. Returns the descriptor.
 
-    For a folder of :func:`dualdbg.trust.own_folder`: in another, somebody may have put a link there. Raises OSError.
+    For a folder of :func:`dualdbg.shared.trust.own_folder`: in another, somebody may have put a link there.
+    Raises OSError.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from ..config import working_directory
 from ..folders import here
+from ..shared.trust import objection
 from ..symbols.cache import cache_directory
 from ..symbols.callables.native_entries import find_entries
 from ..symbols.callables.resolved import Resolved
 from ..target import interpreter
-from ..trust import objection
 from .main import tell
 
 

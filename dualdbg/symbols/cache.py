@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .. import session_folders
 from ..folders import NOWHERE
-from ..trust import own_folder
+from ..shared.trust import own_folder
 
 # The oldest files go when the cache grows beyond this (bytes).
 LIMIT = 1 << 30

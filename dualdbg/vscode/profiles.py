@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..resources import resource_directory
+from ..shared.trust import objection
 from ..target import interpreter
-from ..trust import objection
 from .merge import merge
 
 FILES = ("launch.json", "tasks.json", "settings.json", "c_cpp_properties.json")

@@ -40,12 +40,16 @@ def test_the_cache_of_another_user_is_not_used(tmp_path: Path) -> None:
     os.chown(tmp_path, NOBODY, -1)
     assert not cache_folder(HOME=str(tmp_path)).is_relative_to(tmp_path)
     (tmp_path / ".cache").mkdir()
+    assert not cache_folder(HOME=str(tmp_path)).is_relative_to(tmp_path)
+    os.chown(tmp_path, os.geteuid(), -1)
     assert cache_folder(HOME=str(tmp_path)).is_relative_to(tmp_path)
     os.chown(tmp_path / ".cache", NOBODY, -1)
     assert not cache_folder(HOME=str(tmp_path)).is_relative_to(tmp_path)
 
 
-def test_a_folder_that_everybody_may_write_to_is_not_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shared", ["", "dualdbg", "dualdbg/layouts"])
+def test_a_folder_that_everybody_may_write_to_is_not_used(tmp_path: Path, shared: str) -> None:
     (tmp_path / "dualdbg" / "layouts").mkdir(parents=True)
-    (tmp_path / "dualdbg" / "layouts").chmod(0o777)
+    assert cache_folder(XDG_CACHE_HOME=str(tmp_path)).is_relative_to(tmp_path)
+    (tmp_path / shared).chmod(0o777)
     assert not cache_folder(XDG_CACHE_HOME=str(tmp_path)).is_relative_to(tmp_path)

@@ -15,7 +15,7 @@ from dualdbg.cli.prompt import open_history
 from dualdbg.config import Config, configuration, find_config, notices
 from dualdbg.console.history import add_to_history, history_path, read_history
 from dualdbg.errors import UsageError
-from dualdbg.trust import objection
+from dualdbg.shared.trust import objection
 from dualdbg.tui import settings
 from tests import support
 
@@ -152,7 +152,7 @@ def test_a_working_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.Mo
 AS_ALICE = """\
 import os, sys
 from pathlib import Path
-from dualdbg.trust import objection
+from dualdbg.shared.trust import objection
 os.chdir(sys.argv[1])
 os.setegid(4001)
 os.seteuid(4001)

@@ -12,12 +12,12 @@ import json
 import os
 import re
 import shutil
-import stat
 import subprocess
 import tempfile
 from pathlib import Path
 
 from dualdbg_shared.patience import factor
+from dualdbg_shared.trust import is_out_of_reach
 
 from ..errors import LayoutMissing
 from .model import Layout
@@ -32,7 +32,7 @@ _PACKAGE_PARENT = str(Path(__file__).resolve().parent.parent.parent)
 
 
 def cache_folder():
-    """Where layouts are kept; a place where nothing can be without a home, and in that of another user (sudo -E)."""
+    """Where layouts are kept; where there is no home, or others could put files there, a place where nothing can be."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not base.is_absolute():  # the XDG Base Directory Specification: a relative path is to be ignored
         try:
@@ -40,15 +40,7 @@ def cache_folder():
         except RuntimeError:
             base = Path(os.devnull)
     folder = base / "dualdbg" / "layouts"
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return folder if _is_ours(there) else Path(os.devnull) / "dualdbg"
-
-
-def _is_ours(folder):
-    """Whether nobody else can put files there in our place. A folder like /tmp keeps others from what we make."""
-    status = folder.stat()
-    shared = status.st_mode & stat.S_IWOTH
-    return status.st_uid in (os.geteuid(), 0) and (not shared or bool(status.st_mode & stat.S_ISVTX))
+    return folder if is_out_of_reach(folder) else Path(os.devnull) / "dualdbg"
 
 
 def _make(folder):
@@ -85,9 +77,9 @@ class TypesObject:
         for folder in self._folders:
             try:
                 found = json.loads((folder / self.file_name(part)).read_text(encoding="utf-8"))
-            except (OSError, ValueError):
+                return Layout(self.source, found["records"], found["enums"])
+            except (OSError, ValueError, LookupError, TypeError):  # none, or a damaged one
                 continue
-            return Layout(self.source, found["records"], found["enums"])
         return None
 
     def possible(self):
