@@ -185,23 +185,22 @@ class GdbProbes(GdbHelpers):
     def _as_of_function(self, event: NativeStopped) -> NativeStopped:
         """A stop in code of ours, told as one in the function: the thread is there by now, and the code as it was.
 
-        A thread that has sent the signal of a hit has hit the breakpoint. One that has faulted where a condition reads
-        memory evaluates it anew: the stop is nobody's.
+        A thread that has sent the signal of a hit has hit the breakpoint. So has one that has faulted where a condition
+        reads memory: whoever takes the stop asks gdb for the condition. In a trace that stop is nobody's.
         """
         if event.cause is not StopCause.SIGNAL or event.pc is None:
             return event
         for number, probe in self._probes.items():
-            if (
-                not probe.traces
-                and event.signal == self._probe_signal
-                and event.pc in (probe.sent, probe.address)
+            faulted = event.signal in _FAULTS and _reads_at(probe, event.pc)
+            if not probe.traces and (
+                faulted or (event.signal == self._probe_signal and event.pc in (probe.sent, probe.address))
             ):
                 return NativeStopped(
                     StopCause.BREAKPOINT, event.thread, event.gdb_thread, probe.address, number, words=_HIT
                 )
+            if faulted:
+                return replace(event, cause=StopCause.INTERRUPTED, pc=probe.address)
             if probe.thunk <= event.pc < probe.thunk + len(probe.code):
-                if event.signal in _FAULTS and _reads_at(probe, event.pc):
-                    return replace(event, cause=StopCause.INTERRUPTED, pc=probe.address)
                 return replace(event, pc=dict(probe.moved).get(event.pc, probe.address))
         return event
 

@@ -191,6 +191,7 @@ class CallerCode:
     given: Passing | None
     stubs: tuple[tuple[int, int], ...]
     slots: tuple[tuple[int, int], ...]
+    constants: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)

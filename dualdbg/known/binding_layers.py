@@ -103,6 +103,12 @@ FUNCTION_ARGUMENT = re.compile(
 INSTANCE_ARGUMENT = re.compile(
     r"(?<=[<, ])&\([^&]*?\b((?:\(anonymous namespace\)::|[A-Za-z_]\w*::)+[A-Za-z_]\w*(?:<[^<>()]*>)?)\("
 )
+# What the compiler has made of one kernel, to call it: the kernel is in its name (WrapFunctionIntoFunctor.h). Whatever
+# serves many operators, such as a fallback, is called boxed or through a pointer, by other templates.
+CALLER_OF_ONE_KERNEL = re.compile(
+    r"c10::impl::(?:make_boxed_from_unboxed_functor|wrap_kernel_functor_unboxed_)<"
+    r"c10::impl::detail::WrapFunctionIntoFunctor_<c10::CompileTimeFunctionPointer<"
+)
 # The names of nanobind's casters of function pointers and member functions; casters of lambdas name the lambda.
 CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nanobind::cpp_function_def<)")
 

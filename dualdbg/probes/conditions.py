@@ -207,7 +207,7 @@ class ConditionWriter:
         """Read behind an address. One that is not sure to be there is asked of the kernel first.
 
         rt_sigprocmask reads the eight bytes, and refuses with EINVAL for it knows no such operation; or with EFAULT.
-        What another thread unmaps between that and the read faults: gdb puts the thread back to the function.
+        What another thread unmaps between that and the read faults: gdb takes that (probe_hits.py).
         """
         if not self._is_known(kind, size):
             self._check(top, 0)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import select
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -73,6 +75,30 @@ class Wanted:
         return cls(locks=True, locals=locals, tasks=True, distributed=True)
 
 
+_STACKS_ALONE = Wanted(names=False)
+_MOST_PAGES = 256  # that are copied at once: 1 MiB takes 0.1 ms
+
+
+@dataclass
+class Known:
+    """What earlier samples of a process have learnt: its files, and which pages have the stacks of its Python.
+
+    ``pages`` is empty where the next sample has to find them out.
+    """
+
+    image: AddressSpace
+    pages: frozenset[int] = frozenset()
+    _seen: frozenset[int] = frozenset()
+
+    def learn(self, loaded: Collection[int]) -> None:
+        """A sample has read these pages one by one. Those that no earlier one has read make the next sample a slow
+        one too: a program that is on its way to elsewhere would be held twice for each sample."""
+        more = self._seen.union(loaded)
+        is_news = len(more) > len(self._seen)
+        self._seen = more if len(more) <= _MOST_PAGES else frozenset(loaded)
+        self.pages = frozenset() if is_news else self._seen
+
+
 @dataclass
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
@@ -127,11 +153,11 @@ def capture(
     wanted: Wanted = Wanted(),
     held: Mapping[int, Registers] | None = None,
     memory_file: int | None = None,
-    image: AddressSpace | None = None,
+    known: Known | None = None,
 ) -> Captured:
     """Read process ``pid``. ``held``: a debugger of ours holds it already, with these registers by thread.
 
-    ``memory_file`` is its open memory, where only that may be read. ``image`` is what is known of its files already.
+    ``memory_file`` is its open memory, where only that may be read. ``known`` is what earlier samples have learnt.
 
     Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
     """
@@ -140,7 +166,8 @@ def capture(
         raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
     if facts.state in "ZX":
         raise refusal(pid, 0)
-    image = AddressSpace(pid) if image is None else image
+    known = Known(AddressSpace(pid)) if known is None else known
+    image = known.image
     image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
@@ -172,9 +199,10 @@ def capture(
         result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held)
-        _read_all(result, memory, wanted, image.rows)
+        _read_at_rest(result, memory, image.rows)
+        _read_objects(result, wanted)
     elif stop:
-        _read_stopped(pid, result, memory, wanted, image.rows)
+        _read_stopped(pid, result, memory, wanted, known)
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
@@ -191,18 +219,61 @@ def _code_in(rows: Sequence[str]) -> list[tuple[int, int]]:
     return [(row.start, row.end) for row in found if row.is_code]
 
 
-def _read_stopped(
-    pid: int, result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Sequence[str]
-) -> None:
-    hold = Hold(pid)
-    with hold:
-        result.registers = {thread.tid: thread.registers for thread in hold.threads}
-        _read_all(result, memory, wanted, rows)
-    result.seconds_stopped = hold.seconds
+def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wanted, known: Known) -> None:
+    """Hold the process, and read it. Where the pages that will be needed are known they are copied at once, and looked
+    into when it runs on; if one was not among them after all, what was seen is dropped and it is held once more."""
+    copied = known.pages if wanted == _STACKS_ALONE else frozenset[int]()
+    hold = _held_once(pid, result, memory, wanted, known, copied)
+    seconds = hold.seconds
+    if copied:
+        memory.freeze()
+        name_calls(result)
+        _read_objects(result, wanted)
+        if memory.late_pages:
+            memory.forget()
+            result.python, result.python_trouble, result.states = None, None, {}
+            hold = _held_once(pid, result, memory, wanted, known, ())
+            seconds += hold.seconds
+    if wanted == _STACKS_ALONE:
+        known.learn(memory.loaded)
+    result.seconds_stopped = seconds
     result.stubborn = hold.stubborn
     _add_new_threads(pid, result)
     there = result.registers.keys() | set(hold.stubborn)
     result.threads = [thread for thread in result.threads if thread.tid in there]
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Python looks for no garbage meanwhile: with the symbols of large libraries that takes 60 ms now and then."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _held_once(
+    pid: int,
+    result: Captured,
+    memory: ProcessMemory,
+    wanted: Wanted,
+    known: Known,
+    copied: Collection[int],
+) -> Hold:
+    hold = Hold(pid)
+    with _without_collections(), hold:
+        result.registers = {thread.tid: thread.registers for thread in hold.threads}
+        if copied:
+            memory.keep(copied)
+            _copy_stacks(result, memory, known.image.rows)
+        else:
+            _read_at_rest(result, memory, known.image.rows)
+            _read_objects(result, wanted)
+    return hold
 
 
 def _add_new_threads(pid: int, result: Captured) -> None:
@@ -223,14 +294,19 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted, rows:
         if thread.pc and thread.sp:
             registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
             result.registers[thread.tid] = registers
-    _read_all(result, memory, wanted, rows)
+    _read_at_rest(result, memory, rows)
+    _read_objects(result, wanted)
 
 
-def _read_all(result: Captured, memory: ProcessMemory, wanted: Wanted, rows: Sequence[str]) -> None:
-    """Read everything that must belong to one moment. ``rows``: the map of a moment ago."""
+def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
+    """What the next moment changes for certain: calls, descriptors, stacks. ``rows``: the map of a moment ago."""
     name_calls(result)
     _read_descriptors(result)
     _copy_stacks(result, memory, rows)
+
+
+def _read_objects(result: Captured, wanted: Wanted) -> None:
+    """What the interpreter has, which belongs to the same moment."""
     reader = _read_python(result)
     if wanted.locks:
         _read_locks(result, reader)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ..errors import DualdbgError
 from ..symbols.address_space import AddressSpace
 from ..symbols.source_lines import SourceLines
-from .capture import Wanted, capture
+from .capture import Known, Wanted, capture
 from .facts import Failure, ProcessReport
 from .linux.procfs import is_fork_of
 from .report.assemble import Assembler
@@ -19,20 +19,20 @@ def take(
     stop: bool = True,
     wanted: Wanted,
     lines: SourceLines | None = None,
-    images: dict[int, AddressSpace] | None = None,
+    known: dict[int, Known] | None = None,
 ) -> tuple[list[ProcessReport], list[Failure]]:
     """A report of each process, and the failures. Each process is stopped for its own few milliseconds only.
 
-    ``lines`` looks up file and line of native frames, when all processes were read: that takes longer. ``images`` has
-    what is known of the files of processes from earlier samples, and gets what is learnt of them.
+    ``lines`` looks up file and line of native frames, when all processes were read: that takes longer. ``known`` has
+    what earlier samples have learnt of processes, and gets what this one learns.
     """
-    images = {} if images is None else images
+    known = {} if known is None else known
     assemblers: list[tuple[int, Assembler]] = []
     reports, failures = [], []
     for pid in pids:
         try:
-            image = images.setdefault(pid, AddressSpace(pid))
-            assembler = Assembler(capture(pid, stop, wanted, image=image))
+            one = known.setdefault(pid, Known(AddressSpace(pid)))
+            assembler = Assembler(capture(pid, stop, wanted, known=one))
             assembler.unwind()
             assemblers.append((pid, assembler))
         except DualdbgError as error:

@@ -127,14 +127,17 @@ class AddressSpace:
     def continuations(self, beginning: str) -> set[str]:
         """What the beginning of a native function's qualified name may go on to, in all modules.
 
-        Scopes have ``::`` behind them: what is in them is told when they are there.
+        Scopes have ``::`` behind them: what is in them is told when they are there. ``::`` in front, for what is in no
+        scope, stays.
         """
+        name = beginning.removeprefix("::")
+        outermost = beginning[: len(beginning) - len(name)]
         names: set[str] = set()
         for module in self.modules:
             # A library that was replaced since it was loaded tells nothing.
             with suppress(SymbolError):
-                names |= module.library.continuations(beginning) if module.library is not None else set()
-        return names
+                names |= module.library.continuations(name) if module.library is not None else set()
+        return {outermost + found for found in names}
 
     def prepare_continuations(self) -> None:
         """Let another process make what answers :meth:`continuations` at once, and wait for it: some seconds, once for

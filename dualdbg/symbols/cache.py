@@ -140,6 +140,12 @@ def look_up(name: str, size: int) -> Path | None:
     return _in_memory.get(name)
 
 
+def drop(path: Path) -> None:
+    """Remove a file that :func:`store` or :func:`look_up` gave, and that cannot be used: it will be made anew."""
+    if path not in _in_memory.values():
+        path.unlink(missing_ok=True)
+
+
 def _prune(folder: Path, keep: str | None = None) -> None:
     """Remove the files that were used longest ago, until the rest is within the limit."""
     files = []

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
+from textual.events import Event, Key, Paste
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -24,8 +25,9 @@ from .actions.looking import Looking
 from .base import STOPPED, Start, Wishes
 from .driver_keys import alt_is_alt
 from .driver_signals import resume_only_after_suspension
+from .keys_in_turn import KeysInTurn
 from .model import status_text
-from .model.global_keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
+from .model.global_keys import FIRST, NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
 from .panes.prompt import PromptView
 from .terminal.pty import ProgramTerminal
 from .widgets.keys_line import KeysLine
@@ -52,6 +54,19 @@ class Dashboard(Breaking, Looking):
     def __init__(self, start: Start, terminal: ProgramTerminal | None, wishes: Wishes | None = None) -> None:
         super().__init__(start, terminal, wishes)
         self.keys_line = KeysLine()
+        self._keys = KeysInTurn(super().on_event, lambda: self.focused or self.screen)
+
+    async def on_event(self, event: Event) -> None:
+        """Keys wait for their turn, but those that come before everything else."""
+        typed = isinstance(event, Paste) or (isinstance(event, Key) and event.key not in FIRST)
+        if typed and not event.is_forwarded:
+            await self._keys.add(event)
+        else:
+            await super().on_event(event)
+
+    async def on_key_done(self) -> None:
+        """Everything was done with a key: the next one's turn, once the focus has moved if it moves."""
+        self.call_later(self._keys.done)
 
     # -- the screen -------------------------------------------------------------------------------
 

@@ -76,7 +76,8 @@ def call_evidence(
 
     Of each: ``parts``, where its code is; ``whole``: that is all of it, from its entry on; ``pads``: where exceptions
     land in it; ``given``: what it is given itself (a :class:`placing.Passing`). ``stubs`` and ``slots``: where stubs of
-    the linker are in its library (``.plt``), and the addresses of functions that it fills in (``.got``).
+    the linker are in its library (``.plt``), and the addresses that it fills in (``.got``). ``constants``: where its
+    constants are (``.rodata``).
     """
     helpers.load()
     nothing: dict[str, Any] = {"call": None, "goes_to": None}
@@ -107,12 +108,14 @@ def _evidence(
     ``is_direct``: what the linker may replace nobody could know when the caller was compiled.
     """
     rows = caller.straight_before(site)
-    found = call_site.filled(rows) if caller.was_optimised and not site.branches else ()
-    used = (
-        call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found)
-        if is_direct
-        else set()
-    )
+    found: tuple[str, ...] = ()
+    if caller.was_optimised and not site.branches:
+        fixed = [*known["slots"], *known["constants"]]
+        found = call_site.filled(rows, [_is_in(_read_at(caller.texts[one.address]), fixed) for one in rows])
+    used: set[str] = set()
+    if is_direct and site.target is not None:
+        left, _ = _left_alone(site.target, known["stubs"])
+        used = call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found) & left
     given = caller_state.ALL
     if known["given"] is not None:
         given = placing.registers_of(placing.passing(known["given"]))
@@ -172,7 +175,7 @@ def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str
             continue
         if _is_in(at, stubs):
             return frozenset(), frozenset()  # a function that nobody knew when the caller was compiled
-        ends = False
+        ends = leads_on = False
         for address, text in _from(at) if len(seen) < _MOST_BEHIND else ():
             one = att.parsed(address, text)
             ends = address in seen or one.name.startswith(_FILLING)
@@ -186,6 +189,11 @@ def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str
                 return frozenset(), frozenset()
             elif one.jumps or one.calls:
                 is_all = False
+            if one.returns and leads_on:
+                is_all = False
+            leads_on = one.operands[-1:] == ["(%rsp)"] or one.name.startswith(
+                "push"
+            )  # a return to it (retpoline)
             ends = one.returns or one.name in ("jmp", "jmpq", "ud2", "hlt")
             if ends:
                 break
@@ -219,11 +227,16 @@ def _is_in(address: int, parts: "list[list[int]]") -> bool:
     return any(start <= address < end for start, end in parts)
 
 
+def _read_at(text: str) -> int:
+    """The address that an instruction names by its distance to it; zero where it names none."""
+    resolved = _RESOLVED.search(text) if "(%rip)" in text else None
+    return int(resolved.group(1), 16) if resolved is not None else 0
+
+
 def _in_slot(text: str, slots: "list[list[int]]") -> "set[int]":
     """What the linker has filled in, where an instruction reads it."""
-    resolved = _RESOLVED.search(text)
-    place = int(resolved.group(1), 16) if resolved is not None else 0
-    if "(%rip)" not in text or not _is_in(place, slots):
+    place = _read_at(text)
+    if not _is_in(place, slots):
         return set()
     return {int.from_bytes(read(place, 8), "little")}
 

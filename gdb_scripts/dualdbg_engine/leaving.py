@@ -14,6 +14,7 @@ from dualdbg_shared.console_text import plain
 
 from .interrupting import interrupt_quietly, run_until_interrupted
 from .parking import unpark
+from .probe_hits import any_has_faulted
 from .registers import check_restorable
 
 _calling = False  # the target runs code of dualdbg
@@ -87,11 +88,12 @@ def let_go() -> None:
 
 
 def may_let_go() -> bool:
-    """Whether no thread has a SIGSTOP to take before gdb lets go of the process."""
+    """Whether no thread has a SIGSTOP to take before gdb lets go of the process, nor a fault that is ours."""
     unpark()
     inferior = gdb.selected_inferior()
-    runs = any(thread.is_running() for thread in inferior.threads())
-    return runs or not inferior.pid or not quiet_signal.is_pending(inferior.pid, signal.SIGSTOP)
+    if not inferior.pid or any(thread.is_running() for thread in inferior.threads()):
+        return True
+    return not quiet_signal.is_pending(inferior.pid, signal.SIGSTOP) and not any_has_faulted()
 
 
 def take_pending() -> None:
@@ -99,6 +101,10 @@ def take_pending() -> None:
     for point in gdb.breakpoints():
         point.enabled = False
     run_until_interrupted()
+    for _ in gdb.selected_inferior().threads():
+        if not any_has_faulted():
+            break
+        gdb.execute("continue", to_string=True)  # gdb tells the next one, and lets no thread run
 
 
 _MOST_RUNS = 10  # in each the threads take what is pending; another event may come in between

@@ -8,12 +8,13 @@ import gdb
 from dualdbg_shared.proc_files import read_status
 
 from .calls import settings, without_breakpoints
-from .probe_state import now
-from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, tell_by
+from .probe_state import Probe, now
+from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, signal_of, tell_by
 from .threads import find_thread
 
 FAULTS = ("SIGSEGV", "SIGBUS")
 """What a thread gets that reads memory where none is."""
+_NUMBERS = [signal.Signals[name] for name in FAULTS]
 
 
 def go_past(memory: Memory, but: int) -> bool:
@@ -72,19 +73,43 @@ def tell(tid: int, pc: int) -> None:
     """
     for probe in now.probes.values():
         if not probe.traces and pc in (probe.sent, probe.address):
-            now.passed[tid] = probe.address
-            now.told[probe.number] = now.told.get(probe.number, 0) + 1
-            gdb.execute("queue-signal 0", to_string=True)  # it is ours: the program does not get it
+            _told(tid, probe)
 
 
-def forgive(pc: int) -> None:
-    """A thread has faulted. Where a condition reads what was there just before, the program does not get the signal.
+def forgive(tid: int, pc: int) -> None:
+    """A thread has faulted. Where a condition reads memory, the program does not get the signal.
 
-    Another thread has unmapped the memory meanwhile. This one is back at the function, and asks the kernel anew.
+    Another thread has unmapped what was there just before, or the program has protected data of its own. The condition
+    has no value, as where the kernel says that nothing is there: a trace goes on, and another hit is told, so that gdb
+    looks. It is not evaluated anew in the process: where the memory stays away that would never end.
     """
+    probe = _reading(pc)
+    if probe is not None:
+        _told(tid, probe)
+
+
+def has_faulted(tid: int, pc: int) -> bool:
+    """Whether a thread has faulted so, and gdb will tell it after another thread's stop: it stays there until then."""
+    return _reading(pc) is not None and signal_of(tid) in _NUMBERS
+
+
+def any_has_faulted() -> bool:
+    """Whether gdb would give the program such a fault when it lets go of it."""
+    return bool(now.thunks) and any(has_faulted(tid, one[INDEX["rip"]]) for tid, one in all_threads())
+
+
+def _reading(pc: int) -> "Probe | None":
+    """The probe whose condition reads memory by this instruction."""
     probe = now.thunk_at(pc)
-    if probe is not None and "reading" in probe.state_at(pc)[1]:
-        gdb.execute("queue-signal 0", to_string=True)
+    return probe if probe is not None and "reading" in probe.state_at(pc)[1] else None
+
+
+def _told(tid: int, probe: Probe) -> None:
+    """The signal is ours: the program does not get it. The thread goes on behind what it has met."""
+    now.passed[tid] = probe.address
+    if not probe.traces:
+        now.told[probe.number] = now.told.get(probe.number, 0) + 1
+    gdb.execute("queue-signal 0", to_string=True)
 
 
 def blocking(name: str) -> "str | None":

@@ -16,7 +16,7 @@ import gdb
 
 from .breakpoints import addresses, breakpoint_of, when_gone
 from .interrupting import taken
-from .probe_hits import FAULTS, blocking, forgive, go_past, tell
+from .probe_hits import FAULTS, blocking, forgive, go_past, has_faulted, tell
 from .probe_state import Probe, Ring, now
 from .stopped_threads import (
     INDEX,
@@ -261,7 +261,7 @@ def _stopped(event: gdb.StopEvent) -> None:
     thread = gdb.selected_thread()
     tid = thread.ptid[1] if thread is not None else 0
     before = registers_of(tid) if tid else None
-    disarm_probes()
+    disarm_probes(tid)
     registers = registers_of(tid) if tid else None
     if before is None or registers is None:
         return
@@ -271,11 +271,11 @@ def _stopped(event: gdb.StopEvent) -> None:
     elif event.stop_signal == now.signal:
         tell(tid, before[INDEX["rip"]])
     elif event.stop_signal in FAULTS:
-        forgive(before[INDEX["rip"]])
+        forgive(tid, before[INDEX["rip"]])
 
 
-def disarm_probes() -> None:
-    """The code of the program is as it was."""
+def disarm_probes(told: int) -> None:
+    """The code of the program is as it was. ``told`` is the thread whose stop is told."""
     if not now.thunks:
         return
     with Memory() as memory:
@@ -287,7 +287,11 @@ def disarm_probes() -> None:
             # A library may be gone, and another be there.
             if memory.read(probe.site, len(probe.jump)) == probe.jump:
                 memory.write(probe.site, probe.original)
-        moved = [_leave(memory, tid, registers) for tid, registers in all_threads()]
+        moved = [
+            _leave(memory, tid, registers)
+            for tid, registers in all_threads()
+            if tid == told or not has_faulted(tid, registers[INDEX["rip"]])
+        ]
         for number, probe in now.armed.items():
             # Where a library is gone, the session deletes its breakpoints at this stop.
             if probe.traces:

@@ -9,7 +9,8 @@ from typing import Iterator
 import gdb
 
 TGKILL = 234  # asm/unistd_64.h
-_GETREGS, _SETREGS, _SETSIGMASK = 12, 13, 0x420B  # sys/ptrace.h
+_GETREGS, _SETREGS, _GETSIGINFO, _SETSIGMASK = 12, 13, 0x4202, 0x420B  # sys/ptrace.h
+_SIGINFO_SIZE = 128  # asm-generic/siginfo.h
 # struct user_regs_struct of x86-64, sys/user.h.
 _ORDER = [
     *("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi"),
@@ -67,6 +68,12 @@ def set_registers(tid: int, values: "ctypes.Array[ctypes.c_uint64]") -> None:
         raise gdb.GdbError(
             "thread %d does not take its registers: %s" % (tid, os.strerror(ctypes.get_errno()))
         )
+
+
+def signal_of(tid: int) -> int:
+    """The number of the signal for which a thread has stopped; 0 where it was none."""
+    found = (ctypes.c_int32 * (_SIGINFO_SIZE // 4))()
+    return found[0] if _libc.ptrace(_GETSIGINFO, tid, None, ctypes.byref(found)) == 0 else 0
 
 
 def all_threads() -> "Iterator[tuple[int, ctypes.Array[ctypes.c_uint64]]]":

@@ -9,6 +9,7 @@ import re
 from typing import Sequence, Set, Tuple
 
 from .att import PARTS, Instruction
+from .caller_state import RESULTS, touched
 from .entry_code import FLOATS, INTEGERS, Code
 
 _PURE = re.compile(r"(?:v?mov[a-z0-9]*|lea[lq]?|set\w+|v?cvt\w+)$")
@@ -17,12 +18,17 @@ _TOKEN = re.compile(r"%(\w+)")
 _ARGUMENTS = frozenset((*INTEGERS, *FLOATS))
 
 
-def filled(rows: "Sequence[Instruction]") -> "Tuple[str, ...]":
-    """The registers that are filled for the call behind ``rows``: the last instructions before it, without a jump."""
+def filled(rows: "Sequence[Instruction]", fixed: "Sequence[bool]") -> "Tuple[str, ...]":
+    """The registers that are filled for the call behind ``rows``: the last instructions before it, without a jump.
+
+    ``fixed``: for each whether it reads of the memory only what never changes. What is volatile or atomic is read for
+    nothing too: so another register that is filled from memory counts only in front of one that counts.
+    """
     found: Set[str] = set()
+    loaded: Set[str] = set()
     decided: Set[str] = set()
     read: Set[str] = set()
-    for one in reversed(rows):
+    for one, is_fixed in zip(reversed(rows), reversed(fixed)):
         if one.jumps or one.calls or one.returns:
             break
         if one.name.startswith(("nop", "endbr", "xchg")):
@@ -30,18 +36,31 @@ def filled(rows: "Sequence[Instruction]") -> "Tuple[str, ...]":
             continue
         target, is_pure = _target(one)
         if target is not None and is_pure and target not in decided | read:
-            found.add(target)
-        if target is not None:
-            decided.add(target)
-        decided.update(_unseen(one))
+            (loaded if _is_load(one) and not is_fixed else found).add(target)
+        decided.update(touched(one))
         sources = one.operands[:-1] if target is not None and is_pure else one.operands
         if not (_ZERO.match(one.name) and len(set(one.operands)) == 1):
             read.update(_mentioned(sources))
-    return tuple(sorted(found))
+    return tuple(sorted(found | _in_front(loaded, found)))
+
+
+def _is_load(one: Instruction) -> bool:
+    """Whether an instruction copies from memory."""
+    return "mov" in one.name and not one.operands[0].startswith(("$", "%"))
+
+
+def _in_front(loaded: "Set[str]", found: "Set[str]") -> "Set[str]":
+    """Those of the registers that come before others which are ``found``: there is no gap in arguments."""
+    return {
+        name
+        for order in (INTEGERS, FLOATS)
+        for at, name in enumerate(order)
+        if name in loaded and found & {*order[at:]}
+    }
 
 
 def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
-    """Those of the registers that may be read behind the call which leads back to ``behind``.
+    """Those of the registers that may be read behind the call which leads back to ``behind``, by what is called too.
 
     A caller may know that the function leaves a register alone, where it was compiled with it (GCC's ``-fipa-ra``).
     """
@@ -60,6 +79,10 @@ def used_behind(code: Code, behind: int, names: "Sequence[str]") -> "Set[str]":
         sources = () if zero else one.operands[:-1] if is_pure else one.operands
         if not one.name.startswith(("nop", "endbr")):
             used |= known[at] & _mentioned(sources)
+        if one.calls or one.target in code.outside:
+            used |= known[at]
+        elif one.returns:
+            used |= known[at] & RESULTS
         left = known[at] - {target or ""}
         for following in code.following(one):
             before = known.get(following, frozenset())
@@ -86,17 +109,6 @@ def _target(one: Instruction) -> "Tuple[str | None, bool]":
         return None, False
     zero = _ZERO.match(one.name) is not None and len(set(one.operands)) == 1
     return whole, zero or (_PURE.match(one.name) is not None and len(one.operands) == 2)
-
-
-def _unseen(one: Instruction) -> "Set[str]":
-    """Registers for arguments that an instruction may write to without naming them."""
-    if one.is_repeated or re.match(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$", one.name):
-        return {"rdi", "rsi", "rcx"}
-    if re.match(
-        r"(?:i?mul|i?div|cqto|cltd|cwtd|rdtscp?|cpuid|syscall|cmpxchg\w*|xgetbv|pop|leave|loop)", one.name
-    ):
-        return {"rdi", "rsi", "rdx", "rcx"}
-    return set()
 
 
 def _mentioned(operands: "Sequence[str]") -> "Set[str]":

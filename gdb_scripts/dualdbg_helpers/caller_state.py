@@ -24,11 +24,12 @@ _WORD = 8
 _LARGEST_STORE = 64
 _STORES = {"b": 1, "w": 2, "l": 4, "q": 8}
 
-# What writes to registers that it does not name.
+# What reads or writes registers that it does not name.
 _UNSEEN = re.compile(
     r"i?mul|i?div|cqto|cltd|cwtd|cqo|cdq|cwd|loop|sys|cpuid|rd(?:tsc|pmc|msr|pk|pru)|xgetbv|cmpxchg(?:8|16)b"
     r"|v?pcmp[ei]str|xrstor|fxrstor|enc|vmcall|vmfunc|int|getsec|t[dl]call"
-    r"|(?:ins|outs)[bwl]?$|vzeroall|aes\w+wide|monitor|mwait|xlat|seamcall|rex"
+    r"|(?:ins|outs)[bwl]?$|vzeroall|aes\w+wide|u?monitor|u?mwait|xlat|seamcall|rex"
+    r"|wr(?:msr|pkru|ss)|xs(?:ave|et)|tpause|v?maskmov(?:q|dqu)|pconfig|invlpg|clzero"
 )
 _STRING = re.compile(r"(?:movs|stos|lods|scas|cmps)[bwlq]?$")
 

@@ -93,6 +93,11 @@ def is_pytorch(path: str) -> bool:
     return _PYTORCH.match(_name(path)) is not None or _PYTORCH_MODULE.search(without_mark(path)) is not None
 
 
+def is_torch_python(path: str) -> bool:
+    """True for the library of PyTorch's bindings."""
+    return _name(path).startswith(TORCH_PYTHON)
+
+
 def is_torch_cpu(path: str) -> bool:
     """True for the library of PyTorch's operators and their dispatcher."""
     return _name(path).startswith(TORCH_CPU)

@@ -190,6 +190,16 @@ FILLED = {
     "two arguments": (["mov    %rax,%rdi", "mov    $0x5,%esi"], "rdi rsi"),
     "one that is read again": (["mov    %rax,%rcx", "mov    %rcx,%rdi"], "rdi"),
     "what a division leaves": (["cqto", "idiv   %rcx", "mov    %rax,%rdi"], "rdi"),
+    "what is read by an instruction that does not name it": (
+        ["xor    %ecx,%ecx", "xor    %edx,%edx", "wrpkru", "mov    $0x5,%edi"],
+        "rdi",
+    ),
+    "what comes from memory": (["mov    $0x5,%edi", "mov    0x8(%rax),%rsi"], "rdi"),
+    "what comes from memory in front of another": (["mov    $0x5,%esi", "mov    0x8(%rax),%rdi"], "rdi rsi"),
+    "a constant": (
+        ["movsd  0x20(%rip),%xmm0        # 0x900", "mov    0x10(%rip),%rdi        # 0x1000"],
+        "xmm0",
+    ),
     "nothing before a call": (["mov    $0x5,%esi", "call   0x900", "xor    %edi,%edi"], "rdi"),
 }
 
@@ -199,12 +209,25 @@ def test_registers_that_a_caller_fills(what: str) -> None:
     texts, expected = FILLED[what]
     att = module("att")
     rows = [att.parsed(0x100 + 4 * at, text) for at, text in enumerate(texts)]
-    assert " ".join(module("call_site").filled(rows)) == expected
+    assert " ".join(module("call_site").filled(rows, ["0x900" in text for text in texts])) == expected
 
 
 def test_what_a_caller_keeps_over_a_call_is_no_argument() -> None:
     rows = code("mov    %rax,%rdi", "mov    $0x5,%ecx", "call   0x900", "add    %ecx,%eax", "ret")
     assert module("call_site").used_behind(rows, 0x10C, ("rdi", "rcx")) == {"rcx"}
+
+
+KEPT = {
+    "for another call": ["mov    $0x5,%edi", "call   0x900"],
+    "for a jump": ["add    $0x8,%rsp", "jmp    0x900"],
+    "to be returned": ["mov    %rax,%rdi", "ret"],
+}
+
+
+@pytest.mark.parametrize("what", KEPT)
+def test_what_a_caller_keeps_over_a_call_without_naming_it(what: str) -> None:
+    rows = code("mov    $0x5,%edx", "call   0x800", *KEPT[what])
+    assert module("call_site").used_behind(rows, 0x108, ("rdx",)) == {"rdx"}
 
 
 def places(parameters: list[str], hidden: bool | None, member: bool | None, **known: Any) -> list[str | None]:

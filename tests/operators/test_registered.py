@@ -138,27 +138,30 @@ def test_operators_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.processes
 @pytest.mark.slow
 def test_an_operator_of_pytorch_that_no_table_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """resolve does not promise that its name is a breakpoint, and the places that it names are come to."""
+    """The places that resolve names are come to, and its name is a breakpoint that no other operator meets."""
     assert resolve.main(["torch.ops.quantized.add"]) == 0
     text = capsys.readouterr().out
-    assert "-b quantized::add finds nothing, for its kernels are in PyTorch's own libraries" in text
+    assert "the operator quantized::add: stop in its kernels with -b quantized::add\n" in text
     for written in ("quantized::add", "quantized.add"):
         assert resolve.main([written]) == 0
         assert capsys.readouterr().out == text
     assert resolve.main(["torch.ops.quantized.add.default", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     specs = [entry["spec"] for entry in answer["entries"] if not entry["role"].endswith("dispatcher")]
-    assert answer["binds"] is False and specs
+    assert answer["binds"] is True and specs
     program = tmp_path / "quantized.py"
     program.write_text(
         "import torch\nx = torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.quint8)\n"
         "torch.ops.quantized.add(x, x, 0.1, 0)\n"
+        "torch.ops.quantized.mul(x, x, 0.1, 0)\n"
     )
     options = [option for spec in specs for option in ("-b", spec)]
     shown = dualdbg("run", "--batch", *options, "-x", "bt", str(program)).stdout
     assert "* Breakpoint " in shown and f"<module>  {program}:3" in shown
-    shown = dualdbg("run", "--batch", "-b", "quantized::add.out", "-b", "quantized.add", str(program)).stdout
-    assert "dualdbg resolve quantized::add.out has the places of its kernels" in shown
+    words = ["-b", "quantized::add", "-b", "quantized::mul.out", "-b", "quantized.add"]
+    shown = dualdbg("run", "--batch", *words, *["-x", "continue"] * 2, str(program)).stdout
+    assert re.findall(r"\* Breakpoint .*?:", shown) == ["* Breakpoint 1:"] and "functions" not in shown
+    assert "Breakpoint 2 (quantized::mul.out): 2 places in libtorch_cpu.so" in shown
     assert "an operator of quantized: quantized::add" in shown
     assert ops.main(["c10d::allreduce_.default", "--json"]) == 0  # its arguments are objects of TorchBind
     [allreduce] = json.loads(capsys.readouterr().out)["overloads"]

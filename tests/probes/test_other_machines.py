@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from dualdbg.model import Location
-from dualdbg.probes import placement
+from dualdbg.probes import placement, thunk
 from dualdbg.probes.placement import CannotPlace
 from dualdbg.session.breakpoints.probes import Probes
 from dualdbg.session.breakpoints.tracing import TracedPlace
@@ -51,3 +51,24 @@ def test_without_the_c_library_a_probe_waits_for_the_next_libraries() -> None:
     with pytest.raises(CannotPlace, match="the C library's mmap"):
         asyncio.run(probes._room(0x400000))
     assert probes.tracing.waits
+
+
+class _Rooms(Probes):
+    """Its new memory lies at these addresses."""
+
+    def __init__(self, *rooms: int) -> None:
+        process = _BeforeTheLibraries()
+        super().__init__(cast(Any, process), cast(Any, process))
+        self._rooms = list(rooms)
+
+    async def _room(self, near: int) -> int:
+        return self._rooms.pop(0)
+
+
+def test_memory_to_which_no_jump_can_lead_is_passed_over() -> None:
+    """The distance has the byte of a trap, whatever the place in that memory."""
+    site = 0x3FF000
+    trap = 0x400000 + (thunk.TRAP << 16)
+    probes = _Rooms(trap, trap + 0x20000)
+    assert asyncio.run(probes._area(site)).start == trap + 0x20000
+    assert asyncio.run(probes._area(trap)).start == trap  # it serves what else is near

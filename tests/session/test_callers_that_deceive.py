@@ -19,6 +19,7 @@ SOURCE = """\
 #define PART __attribute__((noinline))
 struct Gap { long first; alignas(16) long second; };
 struct Part { long first, second, third, fourth; };
+struct One { long first; };
 struct Two { long first, second; };
 struct Vm {
   long field = 7;
@@ -37,8 +38,19 @@ struct Vm {
   long either(int a, int b);
   long other(int a, int b);
   long of_thread(int a, int b, long c);
+  static long free_dead(int a, int b);
+  static long free_pointed(Two a, long b);
+  static long free_float(One a, long b);
+  static long free_four(int a, int b, int c, int d);
+  static Part free_made(int a);
 };
 extern "C" { volatile long sink = 0; Vm vm; PART Two two(long n) { sink = n; return {11, 33}; } }
+static volatile int ignored = 5;
+static volatile double ignored_float = 5;
+static volatile long stored;
+Two (*volatile two_pointed)(long) = two;
+Part make(int n) { return {n, n, n, n}; }
+Part (*volatile make_pointed)(int) = make;
 thread_local long of_thread = 33;
 PROBE long Vm::three(int a, int, long) { sink = a; return 1; }
 PROBE long Vm::free_three(int a, int, long) { sink = a; return 1; }
@@ -55,6 +67,14 @@ PROBE long Vm::passed(int a, int) { sink = a; return 1; }
 PROBE long Vm::either(int a, int) { sink = a; return 1; }
 PROBE long Vm::other(int a, int) { sink = a; return 1; }
 PROBE long Vm::of_thread(int a, int, long) { sink = a; return 1; }
+PROBE long Vm::free_dead(int a, int) { sink = a; return 1; }
+PROBE long Vm::free_pointed(Two, long) { sink = 3; return 1; }
+PROBE long Vm::free_float(One, long) { sink = 3; return 1; }
+PROBE long Vm::free_four(int a, int, int, int) { sink = a; return 1; }
+PROBE Part Vm::free_made(int a) { return make_pointed(a); }
+PART long pointed(long n) { return Vm::free_pointed({1, 2}, two_pointed(n).second - 11) + 1; }
+PART long pointed_too(long n) { Two found = two_pointed(n); return Vm::free_pointed({1, 33}, found.first * 2) + 1; }
+PART long just_pointed(long n) { ptrdiff_t back = two_pointed(n).second; return Vm::free_pointed({1, 2}, back) + 1; }
 static PART long leaf(long n) { asm volatile("" ::: "memory"); return n * 3; }
 extern "C" {
 PART long survives(Vm* it, int a, int b, long c) { long found = leaf(c); return it->three(a, b, found) + 1; }
@@ -83,6 +103,25 @@ PART long nothing(Vm* it, int b) { return it->maybe(std::nullopt, b) + Vm::free_
 PART long passes_on(Vm* it, int a, int b) { return it->passed(a, b); }
 PART long passes_on_either(Vm* it, int a, int b) { return a == 11 ? it->either(a, b) : it->other(a, b); }
 PART long in_thread(Vm* it, int a, int b) { long* at = &::of_thread; return it->of_thread(a, b, *at) + 1; }
+PART long read_for_nothing(int n) {
+  long kept = n * 3;
+  (void)ignored;
+  stored = kept;
+  return Vm::free_dead(11, 22) + 1;
+}
+PART long float_read_for_nothing() {
+  (void)ignored_float;
+  return Vm::free_float({1}, 22) + 1;
+}
+PART long read_unseen(long n) {
+  register long fifth asm("r8") = 5;
+  register long sixth asm("r9") = 6;
+  asm volatile("syscall" : "+a"(n) : "r"(fifth), "r"(sixth) : "rcx", "r11", "memory");
+  return Vm::free_four(11, 22, 33, 44) + 1;
+}
+PART long keeps_for_another(long a) { Vm::free_dead(11, 22); return Vm::free_three(11, 22, a) + 1; }
+PART long keeps_for_a_jump(long a) { Vm::free_dead(11, 22); return Vm::free_three(11, 22, a); }
+PART Two keeps_to_return(long a) { Vm::free_dead(11, 22); return {a, a}; }
 PART long by_table(Vm* it, int kind, int a, int b, long c) {
   switch (kind) {
     case 0: a = two(a).first; break;
@@ -111,6 +150,16 @@ void deceive_run() {
   in_thread(&vm, 11, 22);
   vm.again(11, 20);
   by_table(&vm, 4, 11, 2, 33);
+  read_for_nothing(5);
+  float_read_for_nothing();
+  keeps_for_another(33);
+  keeps_for_a_jump(33);
+  keeps_to_return(33);
+  read_unseen(39);  // getpid
+  pointed(5);
+  pointed_too(5);
+  just_pointed(5);
+  Vm::free_made(11);
 }
 }
 """
@@ -119,20 +168,24 @@ RIGHT = {
     "seven": ("11", "22", "33", "44", "55", "66", "77"), "free_seven": ("11", "22", "33", "44", "55", "66", "77"),
     "gap": ("11", "22", "33", "44", "55", (), "77"), "free_part": ((), "22", "33", "44", "55", "66", "77", "88"),
     "maybe": ("nullopt", "22"), "free_maybe": ("nullopt", "22"), "passed": ("11", "22"), "either": ("11", "22"),
-    "other": ("12", "22"), "of_thread": ("11", "22", "33"), "again": ("11", ("20", "21", "22")),
+    "other": ("12", "22"), "of_thread": ("11", "22", "33"),
+    "free_dead": ("11", "22"), "free_pointed": ((), ("22", "33")), "free_float": ((), "22"),
+    "free_four": ("11", "22", "33", "44"), "free_made": ("11",), "again": ("11", ("20", "21", "22")),
 }  # fmt: skip
 FLAGS = [
     "-O2",
     "-Os -fno-plt",
-    "-O1",
-    "-O2 -mtls-dialect=gnu2 -pg",
     "-O3 -fno-semantic-interposition -fno-ipa-cp -fno-ipa-sra",
+    "-O1",
+    "-O2 -mindirect-branch=thunk",
+    "-O1 -mindirect-branch=thunk-inline -foptimize-sibling-calls",
+    "-O2 -mtls-dialect=gnu2 -pg",
     "-O0",
     "-O2 -fno-optimize-sibling-calls -maccumulate-outgoing-args -fno-omit-frame-pointer",
 ]
 
 
-@pytest.mark.parametrize("flags", rows.some(FLAGS, 3))
+@pytest.mark.parametrize("flags", rows.some(FLAGS, 5))
 def test_callers_that_deceive(tmp_path: Path, flags: str) -> None:
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (tmp_path / "deceive.cpp").write_text(SOURCE)

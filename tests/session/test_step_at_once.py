@@ -95,3 +95,24 @@ def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
         await driver.finish_run()
 
     run_session(work, crossing, "crossing.py:5", env=env)
+
+
+def test_what_was_damaged_in_the_cache_is_made_anew(
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def frames() -> list[Any]:
+        seen = run_session(
+            lambda driver: _seen(driver, "sample_pybind", True), crossing, "crossing.py:7", env=env
+        )
+        return seen[0]
+
+    before = frames()
+    made = [one for one in (tmp_path / "dualdbg").iterdir() if one.suffix == ".elf"]
+    assert any(one.name.startswith("unwind") for one in made)
+    for one in made:
+        one.write_bytes(bytes(one.stat().st_size))
+    assert frames() == before
+    assert all(any(one.read_bytes()) for one in made)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import NativeFrame
+from samples.native.build import build as build_native
 from samples.walks.build import HERE, build
 from tests import support
 from tests.session.driver import Driver, name, run_session
@@ -208,3 +209,19 @@ def test_an_inlined_constructor_is_come_to_once(kinds: list[str]) -> None:
     folder = build("2")
     options = {"args": ("n(g(l)))",)}
     run_session(work, WALKS, "sample_walks.cpp:55", env={"PYTHONPATH": str(folder)}, launch_options=options)
+
+
+def test_names_of_inlined_functions_are_short(crossing: Path) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.step("step")
+        frames = [one for one in (await driver.stack()).frames if isinstance(one, NativeFrame)]
+        inlined = [name(one) for one in frames if one.inlined]
+        assert inlined
+        for one in inlined:
+            bare = one.replace("(anonymous namespace)", "").replace("operator()", "")
+            assert not any(letter in bare for letter in "<>()"), one
+        await driver.finish_run()
+
+    folder = build_native(optimize="2")
+    run_session(work, crossing, "crossing.py:7", env={"PYTHONPATH": str(folder)})

@@ -102,6 +102,15 @@ def test_frames_locals_and_locks(python: Path) -> None:
         assert not any(name.startswith("__") for name in values)
 
 
+def test_what_calls_init_in_the_interpreter_is_no_frame(python: Path) -> None:
+    """From 3.12 on it has a frame of its own, which tracebacks leave out."""
+    with running("made_often.py", python=python) as pid:
+        (thread,) = report_of(pid).threads
+        frames = [frame.function for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
+        assert [name.rpartition(".")[2] for name in frames] == ["__init__", "make", "<module>"]
+        assert thread.stack.quality.value == "full", thread.stack.note
+
+
 def test_the_locks_that_threads_wait_for(python: Path) -> None:
     with subprocess.Popen(
         [python, PROGRAMS / "lock_wait.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -137,3 +137,11 @@ def _modules() -> list[Module]:
     image = AddressSpace(os.getpid())
     image.refresh()
     return image.modules
+
+
+def test_names_are_completed_behind_the_sign_that_they_are_in_no_scope() -> None:
+    image = AddressSpace(os.getpid())
+    image.refresh()
+    names = image.continuations("PyObject_Call")
+    assert "PyObject_CallObject" in names
+    assert image.continuations("::PyObject_Call") == {f"::{name}" for name in names}

@@ -57,6 +57,13 @@ CASES = {
     "titles and unknown": "\x1b]0;a title\x07text\x1b]8;;http://x\x1b\\\x1b[>4;1m\x1b[?2004h!",
     "tab stops": "\x1b[3g\x1b[5G\x1bH\r\tX",
     "next line": "abc\x1bEdef\x1b[2Fx",
+    "a row of a long line erased": "x" * 40 + "y" * 10 + "\r\x1b[2Knew",
+    "a row behind one of the history erased": "x" * 60 + "\r\n" * 9 + "\x1b[1;1H\x1b[2Knew",
+    "a line inserted in a long line": "x" * 60 + "\r\x1b[Lz",
+    "a line deleted in a long line": "x" * 60 + "\r\nnext\x1b[2;1H\x1b[M",
+    "lines scrolled under a long line": "x" * 60 + "\x1b[2;5r\x1b[T\x1b[r\x1b[5;1Hend",
+    "a tab behind a full row": "x" * 40 + "\t日",
+    "a letter where a wide one had no room": "a" + "日" * 20 + "\x1b[1;40Hz\r",
     "origin mode": "\x1b[3;6r\x1b[?6h\x1b[HX\x1b[?6l\x1b[HY",
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from textual.events import Key
+
 from dualdbg.tui.model.layout_presets import PANES
 from tests.support import SAMPLES
 
@@ -85,6 +87,29 @@ def test_every_pane_is_reached_by_keys_alone(tmp_path: Path, counter: Path) -> N
             await screen.press("f7")
             seen.add(screen.app.focused_pane())
         assert seen == set(screen.app.workspace.shown())
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+def test_keys_that_come_together_go_where_those_before_them_lead(tmp_path: Path, counter: Path) -> None:
+    """A terminal may send in one piece what was typed: the prompt's key, a command, and keys for the panes."""
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        app = screen.app
+
+        def typed(*keys: str) -> None:
+            for key in keys:
+                app.post_message(Key(key, key if len(key) == 1 else None))
+
+        typed("colon", *"print 6*7", "enter", "escape", "g", *"10", "enter")
+        await screen.until(lambda: "42" in screen.said, "the answer")
+        await screen.until(lambda: app.views.source.cursor == 9, "the line")
+        typed("colon", "x", "escape", "1", "home", "down", "down")
+        await screen.until(lambda: app.views.source.cursor == 2, "the line below the second")
+        assert app.focused is app.views.source and app.views.prompt.line.value == "x"
+        typed("g", "5", "escape", "home")  # the dialog is gone with what it was told
+        await screen.until(lambda: app.views.source.cursor == 0, "the first line")
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 

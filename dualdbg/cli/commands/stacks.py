@@ -21,12 +21,12 @@ from ..arguments import Parser, add_fix_ptrace, seconds, whole_number
 if TYPE_CHECKING:
     from argparse import Namespace
 
+    from ...snapshot.capture import Known
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.diagnose import Finding
     from ...snapshot.report.movement import Movement
     from ...snapshot.report.waits import Earlier
     from ...stack_listing import StackListing
-    from ...symbols.address_space import AddressSpace
 
 Allowed = Callable[[], AbstractContextManager[None]]  # in its block the processes may be traced
 
@@ -150,14 +150,14 @@ def _profile(options: Namespace, pids: Sequence[int], listing: StackListing, all
     from ...snapshot.take import take as take_reports
     from ..sampling import sample, summary, write_files
 
-    images: dict[int, AddressSpace] = {}
+    known: dict[int, Known] = {}
     numbers = count()
 
     def take() -> tuple[list[ProcessReport], list[Failure]]:
         wanted = Wanted(names=next(numbers) % _NAMED == 0)
         with allowed():
             return take_reports(
-                pids, stop=not options.no_stop, wanted=wanted, lines=options.lines, images=images
+                pids, stop=not options.no_stop, wanted=wanted, lines=options.lines, known=known
             )
 
     sampled = sample(take, options.watch, options.interval, options.idle)

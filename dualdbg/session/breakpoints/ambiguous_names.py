@@ -10,6 +10,7 @@ from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.locspec.meanings import Meaning, meanings
 from ...symbols.names.cxx_names import parse
+from .operator_registrations import extension_operator
 
 _SHOWN = 6
 
@@ -34,6 +35,8 @@ class AmbiguousNames:
         if spec.kind is BreakpointKind.FUNCTION:
             native = [one for one in locations if one.function and one.address is not None]
             found = [(parse(one.function or "").short, PurePath(one.library or "?").name) for one in native]
+            if extension_operator(spec) is not None:  # the kernels of an operator have names of their own
+                found = [one for one in found if f"::{one[0]}".endswith(f"::{spec.subject}")]
         elif spec.kind is BreakpointKind.OPERATOR:
             found = self._found.setdefault(id, [])
             found += self._functions(spec.subject, arrived)

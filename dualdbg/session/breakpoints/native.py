@@ -196,7 +196,7 @@ class NativeBreakpoints:
         """
         if not self._registrations.is_registration(gdb_number):
             return None
-        kernels = await self._registrations.at_hand(self._unbound_operators(), gdb_thread)
+        kernels = await self._registrations.at_hand(gdb_number, self._unbound_operators(), gdb_thread)
         changed = []
         for wanted in list(self._wanted.values()):
             addresses = kernels.get(wanted.operator or "", [])

@@ -286,8 +286,15 @@ class Probes:
             has_room = area.code <= _AREA - 4096 and area.data <= _AREA - _COUNTER
             if is_near and has_room and area.next_for(site) is not None:
                 return area
-        self._areas.append(_Area(await self._room(site)))
-        return self._areas[-1]
+        area = await self._new_area(site)
+        if area.next_for(site) is None:  # the upper bytes of the distance are those of a trap all over it
+            area = await self._new_area(site)
+        return area
+
+    async def _new_area(self, site: int) -> _Area:
+        area = _Area(await self._room(site))
+        self._areas.append(area)
+        return area
 
     def _built(self, area: _Area, where: placement.Placement, wish: thunk.Wish, number: int) -> thunk.Probe:
         """The probe. It takes the next address that fits. Raises CannotPlace, CannotCompile."""

@@ -155,8 +155,17 @@ class CallingReader:
             signature = self.signature_at(part[0], False)
             given = await self.passing(*signature) if signature is not None else None
         stubs, slots = sections_of(module, ".plt"), sections_of(module, ".got")
+        constants = sections_of(module, ".rodata")
         pads = self._pads(parts or [part])
-        return CallerCode(tuple(parts or [part]), bool(parts), tuple(pads), given, tuple(stubs), tuple(slots))
+        return CallerCode(
+            parts=tuple(parts or [part]),
+            whole=bool(parts),
+            pads=tuple(pads),
+            given=given,
+            stubs=tuple(stubs),
+            slots=tuple(slots),
+            constants=tuple(constants),
+        )
 
     @staticmethod
     def _begins_at(module: Module, address: int) -> bool:

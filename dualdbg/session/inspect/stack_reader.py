@@ -128,7 +128,7 @@ class StackReader:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
                 path = await in_thread(unwind_file, module.library)
             if path is not None:
-                await self._native.add_symbols(path, module.bias)
+                await self._add_made(unwind_file, path, module, module.library)
 
     async def prepare_lines(self, module: Module) -> None:
         """:meth:`prepare` for a stop in a module: gdb need not have read types and variables to show that.
@@ -142,11 +142,23 @@ class StackReader:
             path = await in_thread(lines_file, library)
         if key in self._prepared:
             return
-        if path is None:
+        if path is None or library is None:
             await self.prepare(module)
             return
         self._prepared[key] = self._in_lines[key] = module
-        await self._native.add_symbols(path, module.bias)
+        await self._add_made(lines_file, path, module, library)
+
+    async def _add_made(
+        self, make: Callable[[Objfile], Path | None], path: Path, module: Module, library: Objfile
+    ) -> None:
+        """Give gdb a file that was made of a library. One that was damaged in the cache since is made once more."""
+        try:
+            await self._native.add_symbols(path, module.bias)
+        except CommandError:
+            cache.drop(path)
+            made = await in_thread(make, library)
+            if made is not None:
+                await self._native.add_symbols(made, module.bias)
 
     def _is_read_sooner(self, module: Module, library: Objfile) -> bool:
         """Whether a copy of the file is made in less time than gdb saves by it, and can take its place."""
@@ -253,7 +265,8 @@ class StackReader:
         frame = replace(frame, library=library, source_language=frame.source_language or language)
         if frame.inlined:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
-            name = short_rust_name(rust) if rust is not None else as_in_library(frame.function or "")
+            own = parse(as_in_library(frame.function or "")).short
+            name = short_rust_name(rust) if rust is not None else own
             return replace(frame, function=name or None)
         if library is None and frame.function is not None:  # code that was made while the program runs
             return _of_jit(frame, frame.function)

@@ -206,6 +206,8 @@ class PythonReader:
         for frame in self._frame_addresses(thread):
             if len(frames) == _MOST_FRAMES:
                 raise UnreadableMemory(f"only the innermost {_MOST_FRAMES} frames were read")
+            if self._is_shim(frame):
+                continue
             if not self._is_of_loop(frame):
                 loop = begun.get(frame, loop)
                 found = self.frame_at(frame)
@@ -239,6 +241,16 @@ class PythonReader:
         """Whether it is the frame that an evaluation loop keeps on the C stack, below those that it runs."""
         owner = self.layout.frame_owner
         return owner is not None and self.memory.u8(frame + owner) == _OWNED_BY_C_STACK
+
+    def _is_shim(self, frame: int) -> bool:
+        """Whether CPython itself has pushed it, to call an ``__init__`` in the same loop (3.12 and later).
+
+        Tracebacks leave it out. Its code has no line, and as its file the name (_Py_InitCleanup, Python/specialize.c).
+        """
+        if self.layout.version < (3, 12) or self._is_of_loop(frame):
+            return False
+        code = self.code(self.memory.u64(frame + self.layout.frame_code) & ~_TAG_BITS)
+        return code.first_line == 0 and code.file == code.function == "__init__"
 
     def frame_at(self, frame: int) -> PythonFrame:
         """The frame at an address: that of a thread, or of a generator. Raises UnreadableMemory."""

@@ -12,6 +12,7 @@ import errno
 import os
 import struct
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 
 from ...errors import TargetGone, UnreadableMemory
@@ -19,6 +20,7 @@ from ...target.blocked_calls import Call, may_be_fatal, why_blocked
 from ...target.permission import refusal
 
 PAGE = 4096
+_MOST_PARTS = 1024  # IOV_MAX of the kernel's uio.h
 _END_OF_OFFSETS = 1 << 63  # of a file; the vsyscall page lies beyond
 _U64, _U32, _I32 = struct.Struct("<Q"), struct.Struct("<I"), struct.Struct("<i")
 
@@ -121,7 +123,8 @@ class ProcessMemory(Memory):
     """The memory of a living process. ``file`` is from :func:`open_memory`, where only that may be read.
 
     After :meth:`freeze` the target may run: pages that were read before keep their contents, and ``late_pages``
-    counts those that had to be read afterwards, which may not fit the rest.
+    counts those that had to be read afterwards, which may not fit the rest. ``loaded`` are the numbers of the pages
+    that were read one by one.
     """
 
     def __init__(self, pid: int, file: int | None = None) -> None:
@@ -129,10 +132,40 @@ class ProcessMemory(Memory):
         self._pid = pid
         self._file = file
         self._frozen = False
+        self.loaded: list[int] = []
+        self._missing: frozenset[int] = frozenset()  # not mapped when the others were kept
 
     def freeze(self) -> None:
-        """Read nothing more of the process: pages that are not kept are unreadable from now on."""
+        """The process may run from now on: what is read later is counted."""
         self._frozen = True
+
+    def forget(self) -> None:
+        """Read everything anew: the process is about to be held again."""
+        self._pages.clear()
+        self._frozen, self.late_pages, self._missing = False, 0, frozenset()
+        self.loaded.clear()
+
+    def keep(self, pages: Collection[int]) -> None:
+        """Keep the pages with these numbers as they are now, by one call where that is possible. Those that are not
+        mapped are left out.
+        """
+        runs = list(_runs(sorted(pages)))
+        if self._file is None and not _call_is_fatal() and len(runs) <= _MOST_PARTS:
+            size = sum(count for _, count in runs) * PAGE
+            buffer = ctypes.create_string_buffer(size)
+            remote = (_Iovec * len(runs))(*(_Iovec(first * PAGE, count * PAGE) for first, count in runs))
+            local = _Iovec(ctypes.addressof(buffer), size)
+            vector = ctypes.cast(remote, ctypes.POINTER(_Iovec))
+            if _libc.process_vm_readv(self._pid, ctypes.byref(local), 1, vector, len(runs), 0) == size:
+                view, at = memoryview(buffer).cast("B"), 0
+                for first, count in runs:
+                    for number in range(first, first + count):
+                        self._pages[number] = view[at : at + PAGE]
+                        at += PAGE
+                return
+        for number in pages:
+            self.capture(number * PAGE, (number + 1) * PAGE)
+        self._missing = frozenset(pages) - self._pages.keys()
 
     def capture(self, start: int, end: int) -> None:
         """Keep the pages of [start, end) as they are now; what is not mapped is left out."""
@@ -143,6 +176,9 @@ class ProcessMemory(Memory):
             self._pages[(first + offset) // PAGE] = view[offset : offset + PAGE]
 
     def _load(self, page: int) -> bytes | None:
+        if page in self._missing:
+            return None
+        self.loaded.append(page)
         if self._frozen:
             self.late_pages += 1
         data = self._read_live(page * PAGE, PAGE)
@@ -181,6 +217,20 @@ class ProcessMemory(Memory):
         if data is None:
             raise TargetGone(f"process {self._pid} has ended")
         return data
+
+
+def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """The first of numbers in a row, and how many these are; ``numbers`` are sorted."""
+    first = count = 0
+    for number in numbers:
+        if count and number == first + count:
+            count += 1
+            continue
+        if count:
+            yield first, count
+        first, count = number, 1
+    if count:
+        yield first, count
 
 
 def _read_file(file: int, address: int, size: int) -> bytes | None:

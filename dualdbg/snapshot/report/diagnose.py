@@ -8,15 +8,16 @@ from dataclasses import dataclass, replace
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
-from ..linux.system_calls import POLLS
+from ..linux.system_calls import POLLS, WRITES
 from .collectives import Member, Verdict, after_second_look, verdicts
 from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
 from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
 from .library_threads import (
+    is_idle,
     is_idle_worker,
+    is_in_program,
     is_of_nccl,
-    is_resource_tracker,
     is_service,
     is_worker,
     notification_of,
@@ -278,6 +279,8 @@ def _alone(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
         lock = thread.waits_for
         if lock is None or lock.kind != "lock" or not _is_only_thread(scene, node):
             continue
+        if is_idle(scene, node, thread):
+            continue
         text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}"
         findings.append(Finding("lock", f"{text}\n{_who_may_release(scene, node)}", (node,)))
     return findings
@@ -331,7 +334,9 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
     ranks = _ranks(scene)
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
-        if call is None or call.name not in IO or call.descriptor is None or is_resource_tracker(thread):
+        if call is None or call.name not in IO or call.descriptor is None:
+            continue
+        if call.name not in WRITES and is_idle(scene, node, thread):
             continue
         if call.name in OF_SERVICES and is_service(scene, node, thread):
             continue
@@ -353,6 +358,8 @@ def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fi
         call = thread.system_call
         if call is None or call.name not in _CHILD_WAITS or node[0] in launchers:
             continue
+        if is_idle(scene, node, thread):
+            continue
         number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
         which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
         findings.append(
@@ -367,7 +374,7 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     for node, thread in _waiting_threads(scene, told):
         joined = node[0], thread.joins or 0
         what = f"{_name(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
-        if what is not None and not is_service(scene, node, thread):
+        if what is not None and not is_service(scene, node, thread) and not is_idle(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
@@ -378,6 +385,22 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
         )
         for (what, at), nodes in groups.items()
     ]
+
+
+def _futexes(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Waits of the program without a time limit of which nothing else is known: a std::condition_variable, a
+    std::future, the end of a std::thread, a Lock that somebody else may have."""
+    findings, ranks = [], _ranks(scene)
+    for node, thread in _waiting_threads(scene, told):
+        call, lock = thread.system_call, thread.waits_for
+        if call is None or call.name != "futex" or has_time_limit(call) or node[0] in ranks:
+            continue
+        if thread.thread.waits_for_gil or not is_in_program(node, thread) or is_idle(scene, node, thread):
+            continue
+        what = "to be woken" if lock is None or lock.kind == "mutex" else f"for {lock_in_words(lock)}"
+        text = f"{_name(scene, node)} waits {what}, in {where(thread)}\nwho is to end the wait is not known"
+        findings.append(Finding("notification", text, (node,)))
+    return findings
 
 
 def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -472,5 +495,6 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _notifications,
     _alone,
     _gpu,
+    _futexes,
     _busy,
 )

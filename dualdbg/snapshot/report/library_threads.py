@@ -7,6 +7,7 @@ from itertools import islice, takewhile
 from pathlib import PurePath
 
 from ...known.gpu_calls import is_nccl
+from ...known.idle_loops import is_idle_loop, waits_for_others
 from ...known.python_files import is_of_a_library
 from ...model import Frame, NativeFrame, PythonFrame
 from ..facts import ProcessReport, ThreadReport
@@ -24,12 +25,6 @@ _NOTIFICATIONS = {
 }
 
 
-# Threads of libraries that wait for work, also in programs that are installed as libraries are.
-_SERVICES = {
-    ("multiprocessing/queues.py", "_feed"),
-    ("multiprocessing/resource_sharer.py", "_serve"),
-    ("rendezvous/utils.py", "_run"),  # a timer of torchrun
-}
 # The watchdog of NCCL's operations, and who watches over that.
 _OF_C10D = "c10d::ProcessGroupNCCL::"
 
@@ -57,7 +52,8 @@ def is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
     """Whether a library has a thread for itself, in which nothing of the user is called: a timer, a queue's feeder, a
     server of multiprocessing, a thread of NCCL. That such a thread waits for something to do is what it is there for.
 
-    Where the program is installed as a library is, nothing tells whose a thread is, but for those that are known.
+    Where the program is installed as a library is, nothing tells whose a thread is. See :func:`is_idle` for those that
+    are known.
     """
     pid, tid = node
     python = _python_frames(thread)
@@ -65,11 +61,6 @@ def is_service(scene: Scene, node: Node, thread: ThreadReport) -> bool:
         return False
     if not python:
         return is_of_nccl(thread)
-    known = {
-        ("/".join(PurePath(one.file or "").parts[-2:]), one.function.rpartition(".")[2]) for one in python
-    }
-    if known & _SERVICES:
-        return True
     main = scene.threads.get((pid, pid))
     return main is not None and any(not is_of_a_library(one.file or "") for one in _python_frames(main))
 
@@ -86,14 +77,38 @@ def _python_frames(thread: ThreadReport) -> list[PythonFrame]:
     return [frame for frame in thread.stack.frames if isinstance(frame, PythonFrame)]
 
 
-def is_resource_tracker(thread: ThreadReport) -> bool:
-    """Whether it is the main thread of multiprocessing's own process, which reads from a pipe as long as it lives."""
+def is_idle(scene: Scene, node: Node, thread: ThreadReport) -> bool:
+    """Whether a loop of a library waits for work: for a message, a client, a child that it looks after.
+
+    Workers that share a queue take turns: one reads, and the others wait for its lock. Where all of a pool wait for
+    that, whoever had it is gone.
+    """
+    loop = _idle_loop(thread)
+    if loop is None:
+        return False
+    if not waits_for_semaphore(thread.stack.frames):
+        return True
+    parent = scene.processes[node[0]].parent
     return any(
-        isinstance(frame, PythonFrame)
-        and frame.function == "main"
-        and (frame.file or "").endswith("/multiprocessing/resource_tracker.py")
-        for frame in thread.stack.frames
+        one.parent == parent
+        and one.threads
+        and _idle_loop(one.threads[0]) == loop
+        and not waits_for_semaphore(one.threads[0].stack.frames)
+        for one in scene.shown
     )
+
+
+def _idle_loop(thread: ThreadReport) -> tuple[str, str] | None:
+    """The loop of a library from which a thread waits: file and function."""
+    for frame in _python_frames(thread):
+        file = frame.file or ""
+        if not is_of_a_library(file):
+            break
+        if is_idle_loop(file, frame.function):
+            return file, frame.function
+        if not waits_for_others(file):
+            break
+    return None
 
 
 def waits_for_semaphore(frames: Sequence[Frame]) -> bool:
@@ -121,3 +136,11 @@ def notification_of(thread: ThreadReport) -> str | None:
             if frame.function == name and (frame.file or "").endswith("/" + file):
                 result = what
     return result
+
+
+def is_in_program(node: Node, thread: ThreadReport) -> bool:
+    """Whether a wait of this thread is the program's own: its main thread has called it, or the innermost Python."""
+    python = _python_frames(thread)
+    if node[0] != node[1]:
+        python = python[:1]
+    return any(not is_of_a_library(frame.file or "") for frame in python)

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..facts import ProcessReport, SystemCall, ThreadReport
+from ..linux.system_calls import READS, WRITES
 from .fold import thread_key
 
 BUSY = 0.05  # of the time: a thread that waits uses less, what a stop costs it included
@@ -57,7 +58,9 @@ def standing(process: ProcessReport, thread: ThreadReport) -> Standing:
     if call is not None:
         words = call.name
         if expiries == 0.0:
-            words += f"({', '.join(f'{each:#x}' for each in call.arguments)})"
+            # A stop ends the write of which a part has been taken, and the program goes on with the rest.
+            kept = call.arguments[:1] if call.name in (*READS, *WRITES) else call.arguments
+            words += f"({', '.join(f'{each:#x}' for each in kept)})"
     return Standing(
         process.pid,
         thread.thread.tid,

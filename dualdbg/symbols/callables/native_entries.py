@@ -17,7 +17,7 @@ from typing import Any
 from ...environment import for_imports
 from ...errors import SymbolError
 from ...in_thread import run
-from ...known.binding_layers import CASTER_OF_POINTER, FUNCTION_ARGUMENT
+from ...known.binding_layers import CALLER_OF_ONE_KERNEL, CASTER_OF_POINTER, FUNCTION_ARGUMENT
 from ...patience import patient
 from ...resources import resource_directory
 from ...shortage import shortage
@@ -110,15 +110,16 @@ def _run(
 
 def _resolved(answer: dict[str, Any]) -> Resolved:
     place = answer["python"]
+    entries = _in_order(answer["entries"])
     return Resolved(
         name=answer["name"],
         kind=answer["kind"],
-        entries=_in_order(answer["entries"]),
+        entries=entries,
         operator=answer["operator"],
         overloads=tuple(answer["overloads"]),
         python=_source(place) if place else None,
         error=answer["error"],
-        binds=answer["binds"],
+        binds=answer["binds"] or any(CALLER_OF_ONE_KERNEL.match(entry.function or "") for entry in entries),
         registrations=tuple(map(_registration, answer["registrations"])),
         near=None if answer["near"] is None else tuple(answer["near"]),
     )

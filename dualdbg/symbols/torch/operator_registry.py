@@ -1,4 +1,4 @@
-"""The kernels that libraries outside of PyTorch have registered for their operators, found from outside a process."""
+"""The kernels that are registered for operators which no table of PyTorch has, found from outside a process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from ...errors import UnreadableMemory
+from ...known.binding_layers import CALLER_OF_ONE_KERNEL
 from ...shared import dispatcher, libraries
 from ..address_space import AddressSpace, Module
 from ..callables.native_entries import functions_in_template
@@ -56,16 +57,20 @@ def mentions(module: Module, name: str) -> bool:
 def registered_kernels(image: AddressSpace, memory: MemoryReader, name: str) -> list[int]:
     """The absolute addresses of the functions that run when operator ``name`` (``mylib::myop.overload``) is called.
 
-    A name without overload means all overloads. Empty when no library outside of PyTorch has such an operator.
+    A name without overload means all overloads. Where no library outside of PyTorch has kernels of it, they are the
+    functions by which PyTorch calls its own, as far as each of them serves one kernel.
     """
     found: list[int] = []
+    own: list[int] = []
     try:
         for operator in _operators(image, memory):
             if dispatcher.is_named(memory, operator, name):
-                found += _kernels(image, memory, dispatcher.table_of(memory, operator))
+                words = dispatcher.table_of(memory, operator)
+                found += _kernels(image, memory, words)
+                own += _callers_of_own(image, memory, words)
     except UnreadableMemory:
         return []
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found or own))
 
 
 def registration(
@@ -98,6 +103,20 @@ def _kernels(image: AddressSpace, memory: MemoryReader, words: range) -> list[in
     )
     functions += [function for caster in casters for function in _named(image, caster)]
     return functions or casters
+
+
+def _callers_of_own(image: AddressSpace, memory: MemoryReader, words: range) -> Iterator[int]:
+    """The functions in these words by which PyTorch calls one kernel of its own."""
+    for place in words:
+        address = memory.u64(place)
+        module = image.module_at(address)
+        if module is None or module.library is None or not libraries.is_pytorch(module.path):
+            continue
+        symbol = module.library.symbol_at(address - module.bias)
+        if symbol is None or symbol.address + module.bias != address:
+            continue
+        if CALLER_OF_ONE_KERNEL.match(symbol.name):
+            yield address
 
 
 def _named(image: AddressSpace, caller: int) -> list[int]:

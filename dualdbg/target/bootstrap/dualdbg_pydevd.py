@@ -196,9 +196,21 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.watches.come_first(frame)
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
-            """Not told of the import machinery: each import passes through it, and the user has called no library."""
-            if not frame.f_code.co_filename.startswith("<frozen "):
+            """Told of a library that the user has called: each import passes through the import machinery, and the
+            debugger calls libraries for itself.
+            """
+            if not frame.f_code.co_filename.startswith("<frozen ") and not self.is_called_by_debugger(frame):
                 super().notify_skipped_step_in_because_of_filters(frame)
+
+        def is_called_by_debugger(self, frame: Any) -> bool:
+            """Whether code of the debugger, and not of the program, has led to this frame of a library."""
+            while frame is not None:
+                if self.get_file_type(frame) == self.PYDEV_FILE:
+                    return True
+                if self.in_project_scope(frame):
+                    return False
+                frame = frame.f_back
+            return False
 
         def _create_check_output_thread(self) -> None:
             """Not started: it polls for the end of the program, which the exit handler sees at once."""

@@ -92,6 +92,9 @@ KEYS = (
 NAMES = {key.name: key.keys for key in KEYS}
 """The name of every action whose keys the user can change, and its keys."""
 
+FIRST = frozenset(one for key in KEYS if key.priority for one in key.keys.split(","))
+"""Keys that are heeded at once, whatever the keys before them have begun."""
+
 ONLY_STOPPED = ("continue", "next", "step", "finish")
 ONLY_RUNNING = ("pause",)
 """Actions that mean nothing in other states, in which their keys are not shown."""

@@ -69,7 +69,8 @@ def _joined(line: Sequence[Row]) -> tuple[list[str], list[Look], list[int]]:
     starts: list[int] = []
     for row in line:
         starts.append(len(texts))
-        end = None if row is line[-1] else row.goes_on
+        # A letter behind that was written there later.
+        end = None if row is line[-1] or set(row.texts[row.goes_on :]) - {" "} else row.goes_on
         texts += row.texts[:end]
         looks += row.looks[:end]
     return texts, looks, starts

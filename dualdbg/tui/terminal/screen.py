@@ -236,7 +236,8 @@ class Screen:
         """HT: to the next tab stop, or the last column."""
         later = [stop for stop in self._tabs if stop > self.cursor.x]
         x = min(min(later, default=self.columns - 1), self.columns - 1)
-        self._place(x, self.cursor.y)
+        if x > self.cursor.x:  # else what has filled the row still goes on in the next one
+            self._place(x, self.cursor.y)
 
     def back_tab(self, count: int = 1) -> None:
         """CBT: to the ``count``-th tab stop before the cursor, or the first column."""
@@ -300,6 +301,8 @@ class Screen:
     def scroll_up(self, count: int = 1) -> None:
         """SU: lines move up in the scroll region; those that leave a whole screen go to the history."""
         keeps = self.scrolls_whole
+        if not keeps:
+            self._end_above(self._top)
         for _ in range(min(count, self._bottom - self._top + 1)):
             row = self._rows.pop(self._top)
             if keeps:
@@ -309,21 +312,27 @@ class Screen:
 
     def scroll_down(self, count: int = 1) -> None:
         """SD: lines move down in the scroll region."""
+        self._end_above(self._top)
         for _ in range(min(count, self._bottom - self._top + 1)):
             del self._rows[self._bottom]
             self._rows.insert(self._top, Row(self.columns, self._blank()))
+        self._rows[self._bottom].goes_on = 0
 
     def insert_lines(self, count: int = 1) -> None:
         """IL: blank lines at the cursor; the rest of the scroll region moves down."""
         if self._top <= self.cursor.y <= self._bottom:
+            self._end_above(self.cursor.y)
             for _ in range(min(count, self._bottom - self.cursor.y + 1)):
                 del self._rows[self._bottom]
                 self._rows.insert(self.cursor.y, Row(self.columns, self._blank()))
+            self._rows[self._bottom].goes_on = 0
             self.carriage_return()
 
     def delete_lines(self, count: int = 1) -> None:
         """DL: lines at the cursor go; the rest of the scroll region moves up."""
         if self._top <= self.cursor.y <= self._bottom:
+            self._end_above(self.cursor.y)
+            self._rows[self._bottom].goes_on = 0
             for _ in range(min(count, self._bottom - self.cursor.y + 1)):
                 del self._rows[self.cursor.y]
                 self._rows.insert(self._bottom, Row(self.columns, self._blank()))
@@ -348,13 +357,13 @@ class Screen:
 
     def erase_letters(self, count: int = 1) -> None:
         """ECH: ``count`` letters at the cursor become blanks."""
-        self._erase(self._rows[self.cursor.y], self.cursor.x, self.cursor.x + max(count, 1))
+        self._erase(self.cursor.y, self.cursor.x, self.cursor.x + max(count, 1))
 
     def erase_line(self, what: int = 0) -> None:
         """EL: 0 from the cursor on, 1 up to the cursor, 2 all."""
         start = 0 if what else self.cursor.x
         end = self.cursor.x + 1 if what == 1 else self.columns
-        self._erase(self._rows[self.cursor.y], start, end)
+        self._erase(self.cursor.y, start, end)
 
     def erase_display(self, what: int = 0) -> None:
         """ED: 0 from the cursor on, 1 up to the cursor, 2 all, 3 the history too."""
@@ -364,17 +373,26 @@ class Screen:
         y = self.cursor.y
         lines = {0: range(y + 1, self.lines), 1: range(y)}.get(what, range(self.lines))
         for line in lines:
-            self._erase(self._rows[line], 0, self.columns)
+            self._erase(line, 0, self.columns)
         if what in (0, 1):
             self.erase_line(what)
 
-    def _erase(self, row: Row, start: int, end: int) -> None:
-        end = min(end, self.columns)
+    def _erase(self, y: int, start: int, end: int) -> None:
+        row, end = self._rows[y], min(end, self.columns)
         self._split_wide(row, start, end)
         row.texts[start:end] = [" "] * (end - start)
         row.looks[start:end] = [self._blank()] * (end - start)
         if end == self.columns:
             row.goes_on = 0
+            if start == 0:
+                self._end_above(y)
+
+    def _end_above(self, y: int) -> None:
+        """What stood in this row is gone, or elsewhere: the row above it has the end of its line."""
+        if y:
+            self._rows[y - 1].goes_on = 0
+        elif self._main is None and self.history and isinstance(self.history[-1], Row):
+            self.history[-1].goes_on = 0
 
     def _blank(self) -> Look:
         """What is erased takes the background colour (the bce of terminfo)."""
