@@ -127,6 +127,29 @@ def test_the_tables_of_other_versions_are_refused(tmp_path: Path) -> None:
         assert problem is not None and "does not fit" in problem, name
 
 
+@pytest.fixture(scope="module")
+def wanted() -> Any:
+    sys.path.insert(0, str(ENTRY.parent))
+    try:
+        from dualdbg_helpers.layout import wanted
+    finally:
+        sys.path.remove(str(ENTRY.parent))
+    return wanted
+
+
+TABLES = sorted((ENTRY.parent / TABLE).parent.glob("torch-*.json"))
+
+
+@pytest.mark.parametrize("path", TABLES, ids=[path.stem for path in TABLES])
+def test_each_table_has_all_wanted_types(path: Path, wanted: Any) -> None:
+    """But those that its release does not describe: each of these has a reason, and is not there."""
+    table = json.loads(path.read_text())
+    assert path.name == f"torch-{table['torch']}.json"
+    names = table["records"].keys() | table["enums"].keys()
+    assert sorted(wanted.names() - names) == sorted(wanted.lacking(table["torch"]))
+    assert sorted(names - wanted.names()) == []
+
+
 def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> None:
     only_table(copy, "1.0.0")
     commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]

@@ -142,14 +142,15 @@ class _Reading:
             if not 0 <= rank < size <= _MOST_RANKS:
                 self._notes.append(f"the layout of the process group {name} is not the known one")
                 return unknown
-            facts = ProcessGroup(name, rank, size)
-            return self._with_backend(
-                _Group(address, facts, [], self._ranks(address, size)),
-                native + record["deviceTypeToBackend_"],
-            )
+            group = _Group(address, ProcessGroup(name, rank, size), [], self._ranks(address, size))
         except self._texts.errors as error:
             self._notes.append(f"the process group {name} cannot be read: {error}")
             return unknown
+        try:  # without it rank and size are known all the same
+            return self._with_backend(group, native + record["deviceTypeToBackend_"])
+        except self._texts.errors as error:
+            self._notes.append(f"the backend of the process group {name} cannot be read: {error}")
+            return group
 
     def _ranks(self, address: int, size: int) -> tuple[int, ...]:
         """The ranks of the world by their rank in a group: ``_pg_group_ranks`` maps the other way."""
@@ -170,7 +171,7 @@ class _Reading:
             if not self._target.rtti.is_a(backend, _GLOO_CLASS):
                 group.facts = replace(group.facts, backend=_backend_name(self._target.rtti.mangled(backend)))
                 continue
-            record = self._target.layout.record("dualdbg::ProcessGroupGloo")
+            record = self._target.layout.record("c10d::ProcessGroupGloo")
             if self._memory.i32(backend + record["rank_"]) != group.facts.rank:
                 self._notes.append("the layout of ProcessGroupGloo is not the known one")
                 continue
@@ -203,7 +204,7 @@ class _Reading:
     def _add_work(self, group: _Group, address: int, state: str) -> None:
         if not address or not self._target.rtti.is_a(address, _WORK_CLASS):
             return
-        record = self._target.layout.record("dualdbg::GlooAsyncWork")
+        record = self._target.layout.record("c10d::ProcessGroupGloo::AsyncWork")
         if self._memory.u8(address + record["completed_"]):
             return
         number = self._memory.u8(address + record["opType_"])

@@ -129,6 +129,7 @@ class TypesObject:
         key = hashlib.sha256()
         for piece in (
             source(PARTS[part]),
+            json.dumps(PARTS[part].stand_ins),
             self.installation.build_id or self._age_of_headers(),
             self.compiler,
             str(self.installation.cxx11_abi),
@@ -146,10 +147,11 @@ class TypesObject:
 
     def _compile(self, part, folder):
         # Functions.h declares every operator and holds no type: without it the object takes a third of the time.
-        (Path(folder) / "ATen").mkdir()
-        (Path(folder) / "ATen" / "Functions.h").write_text(
-            "#include <ATen/core/Tensor.h>\n", encoding="utf-8"
-        )
+        stand_ins = {"ATen/Functions.h": "#include <ATen/core/Tensor.h>\n", **PARTS[part].stand_ins}
+        for name, text in stand_ins.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         leave_out = set()
         for standard in ("c++20", "c++20", "c++17", "c++17"):
             text = source(PARTS[part], leave_out)

@@ -6,7 +6,8 @@ compiled from :func:`source`; the tables under ``tables/`` are made from that ob
 
 from collections import namedtuple
 
-Part = namedtuple("Part", "headers mirrors records enums flags")
+Part = namedtuple("Part", "headers mirrors records enums stand_ins", defaults=({},))
+"""``stand_ins``: headers, by the path they are included by, that are found in place of those that are not installed."""
 
 CORE = Part(
     headers=(
@@ -149,7 +150,6 @@ struct DictEntry : ska_ordered::detailv3::sherwood_v3_entry<std::pair<c10::IValu
         "c10::AttributeKind",
         "torch::autograd::CreationMeta",
     ),
-    flags=(),
 )
 
 JIT = Part(
@@ -202,8 +202,6 @@ struct InterpreterStateImpl : c10::intrusive_ptr_target {
         "torch::jit::StringCordView",
     ),
     enums=("torch::jit::OpCode", "torch::jit::AttributeKind"),
-    # Without this, classes would have members that only debug builds have.
-    flags=("-DNDEBUG",),
 )
 
 C10D = Part(
@@ -216,57 +214,98 @@ C10D = Part(
         "torch/csrc/distributed/c10d/FlightRecorder.hpp",
         "torch/csrc/profiler/combined_traceback.h",
     ),
-    # ProcessGroupGloo.hpp needs gloo's own headers, which no wheel has. A pointer is as large whatever it points to.
     mirrors="""
-#include <deque>
-#include <thread>
+#define USE_C10D_GLOO
+#if __has_include(<torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>)
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#endif
 namespace dualdbg {
-// torch/csrc/distributed/c10d/ProcessGroupGloo.hpp
-struct GlooAsyncWork : c10d::Work {
-    std::optional<uint64_t> trace_id_;
-    std::optional<uint64_t> trace_reset_epoch_;
-    std::shared_ptr<int> context_;
-    const std::chrono::milliseconds timeout_;
-    const std::vector<std::vector<at::Tensor>> outputTensors_;
-    c10::intrusive_ptr<at::ivalue::Future> future_;
-    std::function<void()> recordFunctionBeforeCallback_;
-    const uint64_t seq_;
-};
-struct ProcessGroupGloo : c10d::Backend {
-    std::shared_ptr<int> store_;
-    const c10::intrusive_ptr<Options> options_;
-    std::vector<std::shared_ptr<int>> contexts_;
-    std::vector<std::thread> threads_;
-    bool stop_;
-    uint32_t collectiveCounter_;
-    std::deque<c10::intrusive_ptr<c10d::Work>> workQueue_;
-    std::vector<c10::intrusive_ptr<c10d::Work>> workInProgress_;
-    std::mutex workMutex_;
-    std::condition_variable workProduceCV_;
-    std::condition_variable workConsumeCV_;
-    uint64_t seq_;
-};
+#if __has_include(<torch/csrc/distributed/c10d/FlightRecorderDetail.hpp>)
 // That of NCCL has another type of event in it, of which it keeps pointers only.
 struct FlightRecorder : c10d::FlightRecorder<c10::Event> {};
 struct FlightEntry : c10d::FlightRecorder<c10::Event>::Entry {};
+#endif
 }
 """,
     records=(
         "c10d::ProcessGroup",
         "c10d::Backend",
         "c10d::Work",
-        "dualdbg::GlooAsyncWork",
-        "dualdbg::ProcessGroupGloo",
+        "c10d::ProcessGroupGloo",
+        "c10d::ProcessGroupGloo::AsyncWork",
         "dualdbg::FlightRecorder",
         "dualdbg::FlightEntry",
         "torch::CapturedTraceback",
         "torch::CapturedTraceback::PyFrame",
     ),
     enums=("c10d::OpType", "c10d::ProcessGroup::BackendType"),
-    flags=(),
+    # No wheel has gloo's own headers. c10d keeps only pointers to its classes, which are as large whatever they point
+    # to; the functions are those that c10d's header overrides or calls.
+    stand_ins={
+        "gloo/algorithm.h": "",
+        "gloo/common/error.h": "",
+        "gloo/context.h": """
+#include <chrono>
+namespace gloo { struct Context { void setTimeout(std::chrono::milliseconds); }; }
+""",
+        "gloo/rendezvous/store.h": """
+#include <chrono>
+#include <string>
+#include <vector>
+namespace gloo::rendezvous {
+struct Store {
+    virtual ~Store() = default;
+    virtual void set(const std::string&, const std::vector<char>&) = 0;
+    virtual std::vector<char> get(const std::string&) = 0;
+    virtual void wait(const std::vector<std::string>&) = 0;
+    virtual void wait(const std::vector<std::string>&, const std::chrono::milliseconds&) = 0;
+};
+}
+""",
+        "gloo/transport/device.h": "namespace gloo::transport { struct Device {}; struct UnboundBuffer {}; }\n",
+    },
 )
 
 PARTS = {"core": CORE, "jit": JIT, "c10d": C10D}
+
+Lacking = namedtuple("Lacking", "first last names reason")
+"""Types that the tables of the minor versions ``first`` to ``last`` do not have, and why."""
+
+_NOT_MADE = "their tables were made before these types were wanted, and have not been made anew"
+
+LACKING = (
+    Lacking(
+        (2, 6),
+        (2, 7),
+        (
+            "torch::jit::interpreter::Frame",
+            "torch::jit::interpreter::CodeImpl",
+            "torch::jit::Instruction",
+            "torch::jit::GraphFunction",
+            "torch::jit::OpCode",
+        ),
+        "their wheels do not have the header of the interpreter's frames, and the rest is of no use without these",
+    ),
+    Lacking(
+        (2, 6),
+        (2, 7),
+        ("dualdbg::FlightRecorder", "dualdbg::FlightEntry"),
+        "their recorder is compiled for NCCL alone, and has another class",
+    ),
+    Lacking((2, 8), (2, 9), C10D.records + C10D.enums, _NOT_MADE),
+    Lacking((2, 15), (2, 15), C10D.records + C10D.enums, _NOT_MADE),
+)
+
+
+def names():
+    """The names of all types that are wanted."""
+    return {name for part in PARTS.values() for name in part.records + part.enums}
+
+
+def lacking(version):
+    """The types that the table of PyTorch ``version`` does not have, each with the reason."""
+    minor = tuple(int(number) for number in version.split(".")[:2])
+    return {name: row.reason for row in LACKING if row.first <= minor <= row.last for name in row.names}
 
 
 def part_of(name):
