@@ -271,8 +271,6 @@ PARTS = {"core": CORE, "jit": JIT, "c10d": C10D}
 Lacking = namedtuple("Lacking", "first last names reason")
 """Types that the tables of the minor versions ``first`` to ``last`` do not have, and why."""
 
-_NOT_MADE = "their tables were made before these types were wanted, and have not been made anew"
-
 LACKING = (
     Lacking(
         (2, 6),
@@ -292,8 +290,6 @@ LACKING = (
         ("dualdbg::FlightRecorder", "dualdbg::FlightEntry"),
         "their recorder is compiled for NCCL alone, and has another class",
     ),
-    Lacking((2, 8), (2, 9), C10D.records + C10D.enums, _NOT_MADE),
-    Lacking((2, 15), (2, 15), C10D.records + C10D.enums, _NOT_MADE),
 )
 
 
