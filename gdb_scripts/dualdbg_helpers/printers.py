@@ -20,7 +20,7 @@ from .torch.scalars import Scalars
 from .torch.schema import Operators, Schemas
 from .torch.symbols import Symbols
 from .torch.symint import SymInts
-from .torch.tensor import Tensors
+from .torch.tensor import Tensors, counts_at
 from .torch.tensor_text import TensorText
 from .torch.type_text import GraphTypes
 
@@ -97,9 +97,7 @@ def _target_text(target, pointer):
     if tensors.is_impl(pointer):
         return f"{target.decoder(TensorText).summary(tensors.read(pointer))}"
     name = target.rtti.name(pointer)
-    count = target.memory.u64(
-        pointer + target.layout.record("c10::intrusive_ptr_target")["combined_refcount_"]
-    )
+    count = target.memory.u64(pointer + counts_at(target.layout))
     return f"<{name}, refcount {count & 0xFFFFFFFF}, weak {count >> 32 & 0x7FFFFFFF}>"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.snapshot.cpython import torch_distributed
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
 from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
 
@@ -148,6 +150,41 @@ def test_each_table_has_all_wanted_types(path: Path, wanted: Any) -> None:
     names = table["records"].keys() | table["enums"].keys()
     assert sorted(wanted.names() - names) == sorted(wanted.lacking(table["torch"]))
     assert sorted(names - wanted.names()) == []
+
+
+# Members of the table of NEWER that earlier ones do not have, from which version on; "" is any type. What reads them
+# has another way for what is older.
+NEWER = "torch-2.13.0"
+ONLY_FROM = {
+    ("", "combined_refcount_"): (2, 10),
+    ("torch::autograd::Node", "combined_refcount_"): (2, 13),
+    ("torch::autograd::Node", "pyobj_slot_"): (2, 13),
+}
+
+
+@pytest.mark.parametrize("path", TABLES, ids=[path.stem for path in TABLES])
+def test_each_table_has_the_members_that_are_read(path: Path) -> None:
+    """By every word in quotes in the code: a member of that name may be asked for."""
+    folders = (ENTRY.parent / "dualdbg_helpers", Path(torch_distributed.__file__).parent)
+    asked = {
+        word
+        for folder in folders
+        for file in folder.rglob("*.py")
+        for word in re.findall(r'"(\w+)"', file.read_text())
+    }
+    here, newer = (json.loads(one.read_text())["records"] for one in (path, path.with_name(f"{NEWER}.json")))
+    version = tuple(int(number) for number in path.stem[len("torch-") :].split(".")[:2])
+    lacking = {
+        (name, member)
+        for name in here.keys() & newer.keys()
+        for member in asked & newer[name][1].keys() - here[name][1].keys()
+    }
+    known = {
+        (name, member)
+        for name, member in lacking
+        if version < max(ONLY_FROM.get(key, (0, 0)) for key in ((name, member), ("", member)))
+    }
+    assert lacking == known
 
 
 def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> None:

@@ -111,6 +111,14 @@ class Tensor:
         return "Negative" in self.functions
 
 
+def counts_at(layout):
+    """The offset in bytes of the counts of a ``c10::intrusive_ptr_target``, 64 bits of which the low half is the strong
+    one. Up to PyTorch 2.9 they are two members of 32 bits, later one.
+    """
+    record = layout.record("c10::intrusive_ptr_target")
+    return record["combined_refcount_" if "combined_refcount_" in record else "refcount_"]
+
+
 class Tensors:
     """Reads :class:`Tensor` objects of one target."""
 
@@ -122,7 +130,7 @@ class Tensors:
         self._storage = layout.record("c10::StorageImpl")
         self._sizes = layout.record("c10::impl::SizesAndStrides")
         self._version = layout.record("c10::VariableVersion::VersionCounter")
-        self._refcount = layout.record("c10::intrusive_ptr_target")["combined_refcount_"]  # low half: strong
+        self._refcount = counts_at(layout)
         self._scalar_types = layout.enum("c10::ScalarType")
         self._devices = layout.enum("c10::DeviceType")
         self._inline_dims = self._sizes.sizes["inlineStorage_"] // 16
