@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from scripts import perfetto
+from tests import support
 from tests.trace import test_counts
 from tests.trace.test_counts import result, run
 from tests.trace.test_records import library
@@ -34,16 +35,14 @@ thread.join()
 _HITS = {"twice": 600, "once": 600, "slowly": 40}
 
 
-pytestmark = [
-    *test_counts.pytestmark,
-    pytest.mark.slow,
-    pytest.mark.skipif(perfetto.why_not() is not None, reason=f"no viewer: {perfetto.why_not()}"),
-]
+pytestmark = [*test_counts.pytestmark, pytest.mark.slow]
 
 
 @pytest.mark.parametrize("how", ["--time", "--json"])
 def test_perfetto_shows_each_event(library: Path, tmp_path: Path, how: str) -> None:
     """Python functions around native ones, generators that overlap, a thread: all of them, and none elsewhere."""
+    why_not = perfetto.why_not()
+    support.require(why_not is None, f"no viewer: {why_not}", outside=True)
     script, events = tmp_path / "script.py", tmp_path / "events.json"
     script.write_text(_SCRIPT.format(library=str(library)))
     specs = [word for name in ("twice", "py:once", "py:slowly") for word in ("-b", name)]
