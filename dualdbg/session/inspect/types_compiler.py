@@ -85,9 +85,9 @@ class _Compiler:
         self._duty = afterwards.end(self.process.pid)
 
     async def close(self) -> None:
-        """End it where it has not ended."""
-        if self.process is not None and self.process.returncode is None:
-            with suppress(ProcessLookupError):  # it ended a moment ago
+        """End what has not ended of it: g++ may have ended before the compiler proper, which it had started."""
+        if self.process is not None:
+            with suppress(ProcessLookupError):  # nothing of it is left
                 os.killpg(self.process.pid, signal.SIGKILL)
             await self.process.wait()
         if self._duty is not None:
