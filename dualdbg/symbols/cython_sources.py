@@ -1,7 +1,8 @@
-"""The functions of Cython sources on disk, read once as long as a file stays the same."""
+"""Cython sources on disk: their functions and length, read once as long as a file stays the same."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from ..known.cython_source import Function, functions_of
@@ -9,11 +10,20 @@ from ..source_files import read_regular
 
 _LARGEST = 10_000_000  # bytes
 
-_read: dict[str, tuple[tuple[int, int], list[Function]]] = {}
+
+@dataclass(frozen=True)
+class Source:
+    """The ``functions`` of a source, and how many ``lines`` it has."""
+
+    functions: list[Function]
+    lines: int
 
 
-def functions_in(path: str | None) -> list[Function] | None:
-    """The functions of a source; None where it cannot be read."""
+_read: dict[str, tuple[tuple[int, int], Source]] = {}
+
+
+def source_of(path: str | None) -> Source | None:
+    """What is known of a source; None where it cannot be read."""
     if path is None:
         return None
     try:
@@ -24,8 +34,9 @@ def functions_in(path: str | None) -> list[Function] | None:
             return known[1]
         if status.st_size > _LARGEST:
             return None
-        functions = functions_of(read_regular(path).decode("utf-8", "replace").splitlines())
+        lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
-    _read[path] = state, functions
-    return functions
+    source = Source(functions_of(lines), len(lines))
+    _read[path] = state, source
+    return source

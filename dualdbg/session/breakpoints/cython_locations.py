@@ -14,7 +14,7 @@ from ...known.cython_names import ACCESSORS, CythonName, Part
 from ...known.cython_source import MODULE, Function, function_at
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.cython_sources import functions_in
+from ...symbols.cython_sources import source_of
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
 from ...symbols.names.symbol import Symbol
@@ -54,13 +54,16 @@ class CythonLocations:
         """
         visits = await self._native.line_visits(file, line, False)
         there = [one for one in visits if PurePath(one.file or "").name == PurePath(file).name]
-        source = functions_in(there[0].file) if there else None
+        source = source_of(there[0].file) if there else None
         if source is None:
             own = [one for one in visits if not _is_of(self._name(one), None)]
             return [self._place(visit) for visit in self._generators(own) or own or visits]
-        code = max(line, there[0].line or line)  # gdb goes on to a line with code
-        owner = function_at(source, code)
-        begins = function_at(source, line)
+        # Code that Cython adds may have any line: those of the C file count on from the last one that Cython has named.
+        visits = [one for one in visits if one.line is None or one.line <= source.lines]
+        # gdb goes on to a line with code.
+        code = min((one.line for one in visits if one.line is not None and one.line >= line), default=line)
+        owner = function_at(source.functions, code)
+        begins = function_at(source.functions, line)
         if begins is not None and begins.first == line:
             owner = begins
             visits = await self._native.line_visits(file, line, True)

@@ -21,7 +21,7 @@ from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.cython_sources import functions_in
+from ...symbols.cython_sources import source_of
 from ...symbols.gdb_feed.lines_file import as_in_library, lines_file
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
@@ -285,7 +285,8 @@ class StackReader:
         if name is None or name.part is Part.WRAPPER:
             return replace(frame, function=c_name)
         # The handling of a function's end, and of errors, has the line of its def.
-        begins = any(one.first == frame.line for one in functions_in(frame.file) or ())
+        source = source_of(frame.file)
+        begins = source is not None and any(one.first == frame.line for one in source.functions)
         return replace(frame, function=name.text, source_language="cython", between=frame.between or begins)
 
     def python_threads(self) -> list[PythonThread]:
