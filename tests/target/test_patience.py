@@ -31,6 +31,8 @@ ELSEWHERE = {
     "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
     "dualdbg/process_end.py: _LOOK": "between two looks",
     "dualdbg/mcp/tools/snapshots.py: _BETWEEN_LOOKS": "between two looks",
+    "dualdbg/watch/hang.py: BETWEEN_LOOKS": "between two looks",
+    "dualdbg/snapshot/report/collectives.py: _LONG": "of the time that an operation has taken",
     "dualdbg/session/death_watch.py: _INTERVAL": "between two looks",
     "dualdbg/session/stepping/freezing.py: _PAUSE": "between two tries",
     "dualdbg/target/bootstrap/dualdbg_log.py: LONGEST_WAIT": "how long the program waits for a session",
