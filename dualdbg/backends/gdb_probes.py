@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..errors import CommandError
+from ..known.crash_signals import OF_MEMORY_NAMES
 from . import gdb_answers as shapes
 from .events import NativeStopped, StopCause
 from .gdb_helpers import GdbHelpers
@@ -45,9 +46,6 @@ class ProbeCode:
     ring: Sequence[int] = ()
     calls: Sequence[int] = (0, 0)
     is_exit: bool = False
-
-
-_FAULTS = ("SIGSEGV", "SIGBUS")  # as in probe_hits.py
 
 
 class GdbProbes(GdbHelpers):
@@ -191,7 +189,7 @@ class GdbProbes(GdbHelpers):
         if event.cause is not StopCause.SIGNAL or event.pc is None:
             return event
         for number, probe in self._probes.items():
-            faulted = event.signal in _FAULTS and _reads_at(probe, event.pc)
+            faulted = event.signal in OF_MEMORY_NAMES and _reads_at(probe, event.pc)
             if not probe.traces and (
                 faulted or (event.signal == self._probe_signal and event.pc in (probe.sent, probe.address))
             ):

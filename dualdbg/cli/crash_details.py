@@ -71,7 +71,10 @@ def of_hang(tracer: Tracer, look: Look, earlier: Look | None, seconds: float) ->
                 unhurt = Dying(pid, pid, SignalInfo(0), bytes(SIGINFO_SIZE))
                 core.append(keep_core(place, unhurt, tracer.threads(pid), limit=_LARGEST))
 
-            incident = look_at(tracer, pid, while_held=keep).incident(seconds, earlier)
+            again = look_at(tracer, pid, while_held=keep)
+            if not core:  # it could not be held any more
+                return incident
+            incident = again.incident(seconds, earlier)
             threads = [thread for thread in _threads_of(incident, pid) if _has_values(thread)]
             return _with_values(incident, core[0], threads[:_MOST_THREADS])
     except TargetGone:  # its end came first
@@ -120,13 +123,8 @@ def _with_values(incident: Incident, core: Path, threads: Sequence[ThreadReport]
     def complete(thread: ThreadReport) -> ThreadReport:
         return replace(thread, locals={**thread.locals, **found.get(thread.thread.tid, {})})
 
-    chosen = {id(thread) for thread in threads}
     processes = tuple(
-        replace(
-            report,
-            threads=tuple(complete(one) if id(one) in chosen else one for one in report.threads),
-        )
-        for report in incident.processes
+        replace(report, threads=tuple(map(complete, report.threads))) for report in incident.processes
     )
     return replace(incident, processes=processes)
 

@@ -23,7 +23,7 @@ from ..private_files import new_file
 from ..watch.hang import BETWEEN_LOOKS, Look, look_at
 from ..watch.incident import Incident, of_crash, of_end
 from ..watch.tee import Tee
-from ..watch.tracer import Dying, Programs, Tracer
+from ..watch.tracer import Dying, Programs, Tracer, signal_name
 from .commands.run import RunOptions
 from .crash_details import of_hang, with_details
 from .incident_html import incident_html
@@ -33,7 +33,6 @@ from .main import tell
 _TO_END = patient(5.0)  # seconds between the request to end and the end
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SIGNAL_BASE = 128
-_CRASHES = {signal.Signals[name] for name in CRASHES}
 
 
 def run_with_report(options: RunOptions) -> int:
@@ -81,7 +80,7 @@ class _Run:
             self._tracer.let_go()
         self._tee.pump_all()
         code = os.waitstatus_to_exitcode(status)
-        if self._refused is not None and -code in _CRASHES and not self._asked_to_end:
+        if self._refused is not None and signal_name(-code) in CRASHES and not self._asked_to_end:
             why = f"there are no stacks: {self._refused.message}"
             self._write(replace(of_end(self._pid, status, why), kind="crash"))
         return code if code >= 0 else _SIGNAL_BASE - code

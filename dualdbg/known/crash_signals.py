@@ -6,5 +6,6 @@ CRASHES = frozenset({"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT", "SIGSYS
 # Of memory that could not be used, whose address the kernel tells. (Of the other faults it tells that of the
 # instruction, which the innermost frame has.)
 OF_MEMORY = frozenset({signal.SIGSEGV, signal.SIGBUS})
+OF_MEMORY_NAMES = frozenset(one.name for one in OF_MEMORY)
 # Of an instruction that could not be carried out, where the kernel has sent them.
 FAULTS = OF_MEMORY | {signal.SIGILL, signal.SIGFPE}

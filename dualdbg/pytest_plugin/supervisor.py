@@ -241,7 +241,7 @@ class Supervisor:
             before = page.read(self._folder, pid)
             if pid in self._looks and not _is_same_test(self._looks[pid][0], before):
                 del self._looks[pid]  # it came to its end between the looks
-            if before is None or self._age(pid) is None or self._until_the_look_at(pid, limit) > 0:
+            if before is None or self._until_the_look_at(pid, limit) > 0:
                 continue
             from ..cli.crash_details import of_hang
             from ..errors import TargetGone
@@ -258,7 +258,10 @@ class Supervisor:
             if earlier is None and look.needs_another:
                 self._looks[pid] = before, look
                 continue
-            self._note(of_hang(self._tracer, look, earlier, limit), pid, limit)
+            incident = of_hang(self._tracer, look, earlier, limit)
+            if not _is_same_test(before, page.read(self._folder, pid)):
+                continue
+            self._note(incident, pid, limit)
             self._hung.add(pid)
             _end_all(descendants)
             os.kill(pid, signal.SIGKILL)

@@ -204,8 +204,8 @@ class Trace:
             if key not in names:
                 at = site.caller - 1
                 module = self._modules[key] if key in self._modules else image.module_at(at)
-                library = Path(module.path).name if module is not None else None
-                names[key] = image.describe_in(module, at)[0] or library if site.caller else None
+                name, path = image.describe_in(module, at) if site.caller else (None, None)
+                names[key] = name or (Path(path).name if path is not None else None)
         for site, count in records.sites.items():
             row.callers[Caller(site.line, names[site.caller, site.epoch])] += count
         for site, times in records.times.items() if is_sure else ():

@@ -65,6 +65,7 @@ def why_blocked(call: Call) -> str:
     return os.strerror(code) if code else ""
 
 
+@cache
 def may_be_fatal(call: Call) -> bool:
     """Whether the call must not even be tried: only under a filter, which is looked at first, because it costs less."""
     return read_status("/proc/self/status").get("Seccomp") == _SECCOMP_FILTER and bool(why_blocked(call))

@@ -18,7 +18,7 @@ from .blocked_calls import Call, may_be_fatal, why_blocked
 CAP_SYS_PTRACE = 19  # linux/capability.h
 YAMA_SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 _SECCOMP_FILTER = 2
-# What can be had of a process without ptrace(2), and how a container gets it.
+# What can be had of a process without ptrace(2).
 _WITHOUT_PTRACE = (
     "without it there are dualdbg stacks --no-stop, dualdbg core, and dualdbg run --report (without stacks)"
 )

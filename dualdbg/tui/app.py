@@ -27,7 +27,7 @@ from .driver_keys import alt_is_alt
 from .driver_signals import resume_only_after_suspension
 from .keys_in_turn import KeysInTurn
 from .model import status_text
-from .model.global_keys import FIRST, NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, leaving, shown_key
+from .model.global_keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, first, leaving, shown_key
 from .panes.prompt import PromptView
 from .terminal.pty import ProgramTerminal
 from .widgets.keys_line import KeysLine
@@ -54,11 +54,12 @@ class Dashboard(Breaking, Looking):
     def __init__(self, start: Start, terminal: ProgramTerminal | None, wishes: Wishes | None = None) -> None:
         super().__init__(start, terminal, wishes)
         self.keys_line = KeysLine()
+        self._first = first({})
         self._keys = KeysInTurn(super().on_event, lambda: self.focused or self.screen)
 
     async def on_event(self, event: Event) -> None:
         """Keys wait for their turn, but those that come before everything else."""
-        typed = isinstance(event, Paste) or (isinstance(event, Key) and event.key not in FIRST)
+        typed = isinstance(event, Paste) or (isinstance(event, Key) and event.key not in self._first)
         if typed and not event.is_forwarded:
             await self._keys.add(event)
         else:
@@ -93,6 +94,7 @@ class Dashboard(Breaking, Looking):
             self.exit()
             return
         self.set_keymap(own)
+        self._first = first(own)
         if (
             not self.state_path.exists()
         ):  # the first time: said once, where everybody looks for what can be typed

@@ -7,11 +7,9 @@ from typing import Any, cast
 
 from textual import _ansi_sequences
 
-_CHARACTERS = {
-    "minus": "-",
-    "equals_sign": "=",
-    **{digit: digit for digit in "0123456789"},
-}  # by the key's name
+from .terminal.keys import NAMED
+
+_CHARACTERS = {**NAMED, **{digit: digit for digit in "0123456789"}}  # by the key's name
 _ALT = Enum("_ALT", {name: f"alt+{name}" for name in _CHARACTERS})  # type: ignore[misc]  # mypy wants a literal
 
 

@@ -55,8 +55,9 @@ class Look:
 
     def incident(self, seconds: float, earlier: Look | None = None) -> Incident:
         """What is to be told of a process that has not ended after ``seconds``."""
-        findings = self._findings
-        if earlier is not None:
+        if earlier is None:
+            findings = self._findings
+        else:
             before = Earlier(earlier.processes, round(self.began - earlier.ended, 1))
             findings = diagnose(self.processes, parents_of_forks(self.processes, stop=self.stop), before)
         first = next((one for one in self.processes if one.pid == self.pid), None)
@@ -82,7 +83,7 @@ def look_at(
 
     ``stop``: what the tracer does not hold is stopped to be read; without, it is read while it runs.
 
-    Raises TargetGone where it has ended, and what ``while_held`` raises.
+    Raises TargetGone where there is no such process, and an OSError of ``while_held``.
     """
     began = time.monotonic()
     taken: list[_Taken] = []

@@ -119,13 +119,14 @@ def _evidence(
     given = caller_state.ALL
     if known["given"] is not None:
         given = placing.registers_of(placing.passing(known["given"]))
-    may_be = caller_state.may_be_filled(
-        caller.code,
-        site.address,
-        given,
-        known["pads"],
-        lambda one: _effect(one, known),
-    )
+    effects: dict[int, tuple[frozenset[str], frozenset[str]]] = {}  # each call is come to more than once
+
+    def effect(one: att.Instruction) -> "tuple[frozenset[str], frozenset[str]]":
+        if one.address not in effects:
+            effects[one.address] = _effect(one, known)
+        return effects[one.address]
+
+    may_be = caller_state.may_be_filled(caller.code, site.address, given, known["pads"], effect)
     filled = tuple(name for name in found if name not in used)
     if site.jumps:  # what is on the stack may be what the function was given itself
         return placing.Call(filled, may_be.registers)._asdict()

@@ -36,7 +36,7 @@ def passed_arguments(
 
     ``entry`` is the function's, ``what`` is a :class:`placing.Passing`. ``registers`` are those of
     :func:`kept_arguments`. What neither they nor :func:`note_arguments` tell is not known behind the entry; nothing is
-    on another processor, and where the ways in which it may be passed do not agree.
+    on a processor that :mod:`abi` does not know, and where the ways in which it may be passed do not agree.
     """
     helpers.load()
     frame = find_frame(number, level)

@@ -10,6 +10,7 @@ Row = Tuple[int, str]  # an instruction: its address, and gdb's text of it
 GENERAL = (
     "rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"
 )  # fmt: skip
+PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")  # by who is called: System V AMD64 ABI, figure 3.4
 _LEGACY = {"rax": "a", "rdi": "di", "rsi": "si", "rdx": "d", "rcx": "c", "rbx": "b", "rbp": "bp", "rsp": "sp"}
 
 

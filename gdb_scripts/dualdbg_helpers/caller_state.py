@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Callable, Dict, FrozenSet, Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from .att import PARTS, Instruction, memory, register
+from .att import PARTS, PRESERVED, Instruction, memory, register
 from .entry_code import FLOATS, INTEGERS, Code
 from .frame_offsets import NOT_KNOWN, Offsets, behind, offsets, on_stack
 
@@ -18,7 +18,6 @@ ALL = frozenset((*INTEGERS, *FLOATS))
 RESULTS = frozenset(
     ("rdx", "xmm0", "xmm1")
 )  # in which a function may return something, and a handler is told which
-_PRESERVED = frozenset(("rbx", "rbp", "r12", "r13", "r14", "r15"))
 _TOKEN = re.compile(r"%(\w+)")
 _WORD = 8
 _LARGEST_STORE = 64
@@ -73,7 +72,7 @@ def may_be_filled(
     known: Dict[int, State] = {
         pad: State(RESULTS, frozenset(), frozenset()) for pad in pads if pad in code.rows
     }
-    known[code.entry] = State(frozenset(given), frozenset(), _PRESERVED, True)
+    known[code.entry] = State(frozenset(given), frozenset(), frozenset(PRESERVED), True)
     waiting = [*known]
     while waiting:
         one = code.rows[waiting.pop()]

@@ -12,7 +12,7 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
-from .att import PARTS, Instruction, Row, parsed
+from .att import PARTS, PRESERVED, Instruction, Row, parsed
 
 
 class Kept(NamedTuple):
@@ -31,8 +31,7 @@ class Found(NamedTuple):
     outside: List[int]
 
 
-_PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
-_FOLLOWED = {part: whole for part, whole in PARTS.items() if whole[0] in (*ARGUMENTS[X86_64], *_PRESERVED)}
+_FOLLOWED = {part: whole for part, whole in PARTS.items() if whole[0] in (*ARGUMENTS[X86_64], *PRESERVED)}
 # With these a function begins: what they write is their last operand.
 _FIRST = re.compile(
     r"(?:mov|push|sub|add|lea|xor|and|or|test|cmp|endbr64|nop|v?movap|v?movup|v?movdq|v?pxor|v?xorp|v?movs[sd])"
@@ -92,7 +91,7 @@ def _beginning(rows: "Sequence[Instruction]") -> "Tuple[Dict[str, Tuple[str, int
             moves[register] = one.address
     else:
         return {}, {}, rows[-1].address
-    return {name: what for name, what in holds.items() if name in _PRESERVED}, moves, one.address
+    return {name: what for name, what in holds.items() if name in PRESERVED}, moves, one.address
 
 
 def _copied(one: Instruction, holds: "Dict[str, Tuple[str, int]]") -> "Optional[Tuple[str, Tuple[str, int]]]":

@@ -11,7 +11,7 @@ import re
 from typing import Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from .abi import ARGUMENTS, X86_64
-from .att import GENERAL, Instruction, memory, register
+from .att import GENERAL, PRESERVED, Instruction, memory, register
 from .entry_code import Code
 
 _MOST_STEPS = 4000
@@ -37,8 +37,7 @@ class Held(NamedTuple):
 
 _OTHER, _PERHAPS, _MIXED = Held(OTHER), Held(PERHAPS), Held(MIXED)
 _ADDRESS = Held(OFFSET)
-_PRESERVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
-_SCRATCH = tuple(name for name in GENERAL if name not in (*_PRESERVED, "rsp"))
+_SCRATCH = tuple(name for name in GENERAL if name not in (*PRESERVED, "rsp"))
 
 _MOVE = re.compile(r"mov(?:q|abs|l|w|b)?$")
 _NARROW = re.compile(
@@ -57,7 +56,7 @@ class _State:
 
     def __init__(self) -> None:
         self.registers = dict.fromkeys(GENERAL, _OTHER)
-        self.registers.update({name: Held(SAVED) for name in _PRESERVED})
+        self.registers.update({name: Held(SAVED) for name in PRESERVED})
         self.registers.update(rdi=_ADDRESS, rsp=Held(STACK))
         self.slots: Dict[
             int, Held
@@ -133,7 +132,7 @@ def _differs(state: _State) -> bool:
     result = state.registers["rax"]
     if state.registers["rsp"] != Held(STACK):
         return False
-    if any(state.registers[name].kind != SAVED for name in _PRESERVED):
+    if any(state.registers[name].kind != SAVED for name in PRESERVED):
         return False  # no way that the program takes: it would give its caller other registers back
     return result.kind in (OTHER, MIXED, STACK) or (result.kind == OFFSET and result.offset != 0)
 

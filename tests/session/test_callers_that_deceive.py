@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,8 @@ from dualdbg.model import Exited, NativeFrame, Stopped
 from tests import rows
 from tests.session.driver import Driver, run_session
 from tests.support import require
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="its code is for x86-64")
 
 SOURCE = """\
 #include <optional>

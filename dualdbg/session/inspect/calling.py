@@ -80,9 +80,7 @@ class CallingReader:
             self._virtual.clear()
             self._calls.clear()
             self._version = self._image.version
-        if entry not in self._known:
-            self._known[entry] = await self._read(entry)
-        code, _ = self._known[entry]
+        code, _ = await self._code(entry)
         hidden = False if code.not_hidden else what.hidden
         member = what.member
         if signature.vtable is not None:
@@ -151,7 +149,7 @@ class CallingReader:
         given: Passing | None = None
         parts: Sequence[Part] = ()
         if self._begins_at(module, part[0]):
-            _, parts = await self._read(part[0])
+            _, parts = await self._code(part[0])
             signature = self.signature_at(part[0], False)
             given = await self.passing(*signature) if signature is not None else None
         stubs, slots = sections_of(module, ".plt"), sections_of(module, ".got")
@@ -172,6 +170,12 @@ class CallingReader:
         """Whether a function begins there, and not a part that was put aside, to whose middle others jump."""
         symbol = module.library.symbol_at(address - module.bias) if module.library is not None else None
         return symbol is not None and symbol.address + module.bias == address and not is_put_aside(symbol)
+
+    async def _code(self, entry: int) -> tuple[EntryCode, Sequence[Part]]:
+        """As :meth:`_read`, which is done once for each function."""
+        if entry not in self._known:
+            self._known[entry] = await self._read(entry)
+        return self._known[entry]
 
     async def _read(self, entry: int) -> tuple[EntryCode, Sequence[Part]]:
         """What the code of a function tells, and all its parts; no parts where they are not known."""

@@ -25,9 +25,10 @@ from .python_objects import PAGE, Fetch, MemoryValues, rest
 EVALUATION_DEADLINE = patient(3600.0)
 # In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
-# Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4.
 _NOT_KNOWN = "<not known>"
 _LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
+# Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4, and
+# AAPCS64, 6.8.2.
 _ARGUMENT_REGISTERS = {
     "x86-64": ("rdi", "rsi", "rdx", "rcx", "r8", "r9"),
     "aarch64": tuple(f"x{number}" for number in range(8)),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...backends.events import NativeStopped
 from ...errors import CommandError
-from ...known.crash_signals import OF_MEMORY
+from ...known.crash_signals import OF_MEMORY_NAMES
 from ...model import Thread
 from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ..engines import NativeEngine
     from ..inspect.inspector import Inspector
     from ..stepping.freezing import Freezer
-
-_FAULTS = frozenset(one.name for one in OF_MEMORY)
 
 
 class Scene:
@@ -42,7 +40,7 @@ class Scene:
 
     async def fault_address(self, stop: NativeStopped) -> int | None:
         """The address that a SIGSEGV or SIGBUS is about; None for other signals, and where gdb does not know."""
-        if stop.signal in _FAULTS:
+        if stop.signal in OF_MEMORY_NAMES:
             with contextlib.suppress(CommandError):
                 return await self._native.fault_address()
         return None

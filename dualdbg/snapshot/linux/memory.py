@@ -13,7 +13,6 @@ import os
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
-from functools import lru_cache
 
 from ...errors import TargetGone, UnreadableMemory
 from ...target.blocked_calls import Call, may_be_fatal, why_blocked
@@ -114,11 +113,6 @@ def open_memory(pid: int, mode: int = os.O_RDWR) -> int:
         raise refusal(pid, error.errno or 0, reading=True) from error
 
 
-@lru_cache(maxsize=1)
-def _call_is_fatal() -> bool:
-    return may_be_fatal(Call.READ)
-
-
 class ProcessMemory(Memory):
     """The memory of a living process. ``file`` is from :func:`open_memory`, where only that may be read.
 
@@ -150,7 +144,7 @@ class ProcessMemory(Memory):
         mapped are left out.
         """
         runs = list(_runs(sorted(pages)))
-        if self._file is None and not _call_is_fatal() and len(runs) <= _MOST_PARTS:
+        if self._file is None and not may_be_fatal(Call.READ) and len(runs) <= _MOST_PARTS:
             size = sum(count for _, count in runs) * PAGE
             buffer = ctypes.create_string_buffer(size)
             remote = (_Iovec * len(runs))(*(_Iovec(first * PAGE, count * PAGE) for first, count in runs))
@@ -190,7 +184,7 @@ class ProcessMemory(Memory):
             data = _read_file(self._file, address, size)
             if data is not None:
                 return data
-        if _call_is_fatal():
+        if may_be_fatal(Call.READ):
             return self._read_once(address, size)
         buffer = ctypes.create_string_buffer(size)
         local = _Iovec(ctypes.addressof(buffer), size)

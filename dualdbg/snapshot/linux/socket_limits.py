@@ -30,7 +30,12 @@ def time_limit(pid: int, number: int, sending: bool) -> float | None:
         return None
     option = socket.SO_SNDTIMEO if sending else socket.SO_RCVTIMEO
     try:
-        with socket.socket(fileno=copy) as one:
+        one = socket.socket(fileno=copy)
+    except OSError:  # it is none any more
+        os.close(copy)
+        return None
+    try:
+        with one:
             seconds, micro = _TIMEVAL.unpack(one.getsockopt(socket.SOL_SOCKET, option, _TIMEVAL.size))
     except OSError:
         return None

@@ -33,7 +33,7 @@ def is_worker(process: ProcessReport) -> bool:
     """Whether a child is a DataLoader's worker, by its loop; a Python whose frames cannot be read may be one."""
     if process.python is None or not process.threads:
         return False
-    python = [frame for frame in process.threads[0].stack.frames if isinstance(frame, PythonFrame)]
+    python = _python_frames(process.threads[0])
     return not python or any(frame.function == "_worker_loop" for frame in python)
 
 
@@ -129,8 +129,7 @@ def notification_of(thread: ThreadReport) -> str | None:
     if waits_for_semaphore(thread.stack.frames):
         return "a lock, a semaphore or a queue of multiprocessing"
     result = None
-    innermost = [f for f in thread.stack.frames if isinstance(f, PythonFrame)][:4]
-    for frame in innermost:
+    for frame in _python_frames(thread)[:4]:
         for (file, function), what in _NOTIFICATIONS.items():
             name = function if "." in frame.function else function.rpartition(".")[2]
             if frame.function == name and (frame.file or "").endswith("/" + file):

@@ -44,7 +44,7 @@ _LIBRARY_ADDRESS = re.compile(r"(?P<library>.*[^\s+]\.so[^+]*|[\w./-]+)\+0[xX](?
 _OPERATOR = re.compile(
     r"(?:(?P<namespace>[A-Za-z_]\w*)::)?(?P<name>[A-Za-z_]\w*)(?:\.(?P<overload>[A-Za-z_]\w*))?(?:@(?P<layer>\w*))?"
 )
-_PYTHON_OPERATOR = re.compile(r"torch\.ops\.(\w+)\.(?=\w)")
+_PYTHON_OPERATOR = re.compile(r"\Atorch\.ops\.(\w+)\.(?=\w)")
 _BROKEN_ADDRESS = re.compile(r"\*?0[xX]\w*|.*\.so[\d.]*\+.*")
 _CLONE = re.compile(r".+\.(?:cold|constprop|isra|part|lto_priv|llvm)(?:\.\d+)*")
 _PREFIXED = re.compile(r"(?P<prefix>[A-Za-z-]+):(?!:)(?P<rest>.*)", re.DOTALL)

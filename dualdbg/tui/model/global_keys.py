@@ -92,15 +92,18 @@ KEYS = (
 NAMES = {key.name: key.keys for key in KEYS}
 """The name of every action whose keys the user can change, and its keys."""
 
-FIRST = frozenset(one for key in KEYS if key.priority for one in key.keys.split(","))
-"""Keys that are heeded at once, whatever the keys before them have begun."""
-
 ONLY_STOPPED = ("continue", "next", "step", "finish")
 ONLY_RUNNING = ("pause",)
 """Actions that mean nothing in other states, in which their keys are not shown."""
 
 LEAVING = ("pause", "next-pane", "previous-pane")
 """Actions whose function keys lead out of the program's pane while the program gets all other keys."""
+
+
+def first(own: dict[str, str]) -> frozenset[str]:
+    """Keys that are heeded at once, whatever the keys before them have begun; ``own`` is what the user has changed."""
+    keys = [one for key in KEYS if key.priority for one in own.get(key.name, key.keys).split(",")]
+    return frozenset(map(str.strip, keys))
 
 
 def bindings() -> list[Binding]:

@@ -23,8 +23,8 @@ def sequence(key: str, character: str | None, application_cursor: bool) -> str |
         return _control(name)
     if modifiers == ["alt"] and len(name) == 1:
         return f"\x1b{name}"
-    if modifiers == ["alt"] and name in _NAMED:
-        return f"\x1b{_NAMED[name]}"
+    if modifiers == ["alt"] and name in NAMED:
+        return f"\x1b{NAMED[name]}"
     return character
 
 
@@ -54,7 +54,7 @@ _CONTROL = {
     "underscore": "\x1f",
 }
 
-_NAMED = {"minus": "-", "equals_sign": "="}
+NAMED = {"minus": "-", "equals_sign": "="}
 
 _CURSOR = {"up": "A", "down": "B", "right": "C", "left": "D", "end": "F", "home": "H"}
 
