@@ -87,6 +87,7 @@ class Follower:
         self._wanted = asyncio.Event()
         self._closed = False
         self._loading: asyncio.Future[None] | None = None
+        self._placed: object = None  # the place of the frame that the source pane was last led to
         self._listed: tuple[Sequence[Thread], int | None, Tasks] = ((), None, Tasks())  # what is shown
         self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
         self._colouring: set[asyncio.Task[None]] = set()
@@ -150,6 +151,11 @@ class Follower:
         self.complete.clear()
         self._wanted.set()
 
+    def to_frame(self) -> None:
+        """Lead the source pane to the selected frame, wherever the user has gone since, and read all again."""
+        self._placed = None
+        self.reload()
+
     def select(self, tid: int, number: int | None = None) -> None:
         """Select another frame, or another thread with the frame that was last selected in it at this stop."""
         if number is None:
@@ -157,7 +163,7 @@ class Follower:
         self._numbers[tid] = number
         self.console.selection = Selection(tid, number)
         self.console.listing = None
-        self.reload()
+        self.to_frame()
 
     def _show_running(self, epoch: int) -> None:
         if self.session.epoch == epoch and self.session.state is State.RUNNING and not self._closed:
@@ -219,7 +225,7 @@ class Follower:
         first = Selection(stop.thread.tid, stop.number)
         selection = self.console.selection or first
         if stop.frame is not None and selection == first:
-            await self._show_place(stop.frame, True)
+            await self._show_place(stop.frame, first)
         self.show_breakpoints()
         self._changed()
         stack = await self.session.inspector.stack(selection.tid)
@@ -231,7 +237,7 @@ class Follower:
         self.views.stack.show_stack(stack, number)
         self._note("stack", stack_note(stack, number))
         if self.frame is not None:
-            await self._show_place(self.frame, number == 0)
+            await self._show_place(self.frame, Selection(selection.tid, number))
             await self._show_variables(stop, selection.tid, self.frame, len(frames) - number)
         if self._is_current(stop):
             await self._show_threads(stop, selection.tid)
@@ -323,17 +329,27 @@ class Follower:
 
     # -- source -----------------------------------------------------------------------------------
 
-    async def _show_place(self, frame: Frame, innermost: bool) -> None:
-        """Show the source of a frame; without source its machine code; without that the reason."""
+    async def _show_place(self, frame: Frame, selection: Selection) -> None:
+        """Show the source of a frame; without source its machine code; without that the reason.
+
+        Only where that is another place than before: who has gone elsewhere since stays there when the panes are read
+        again, because a command may have changed a value or named a function.
+        """
         native = isinstance(frame, NativeFrame)
+        source = None
         if frame.file is not None and not (native and self.assembly):
             source = await self._source(frame.file)
-            if source is not None:
-                self.views.source.show_source(source, frame.line, innermost)
-                self._note("source", package_path(frame.file))
-                self.show_breakpoints()
-                return
-        if isinstance(frame, NativeFrame):
+        found = None if source is None else source.path
+        place = (self.session.epoch, selection, frame.line, getattr(frame, "pc", None), found, self.assembly)
+        if place == self._placed:
+            return
+        self._placed = place
+        innermost = selection.number == 0
+        if source is not None:
+            self.views.source.show_source(source, frame.line, innermost)
+            self._note("source", package_path(source.path))
+            self.show_breakpoints()
+        elif isinstance(frame, NativeFrame):
             await self.show_code(frame.pc, frame.pc, innermost)
         elif isinstance(frame, PythonFrame):
             self.views.source.show_message(f"There is no source of {frame.file or frame.function}.")

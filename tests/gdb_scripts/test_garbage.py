@@ -26,6 +26,7 @@ COMMANDS = (
 # This one looks through every dictionary of the interpreter, so it gets some of each kind of address.
 SEARCHES = "cpp2py {}"
 EVERY = 5
+ALWAYS = ("str_of_no_characters_narrow", "str_of_no_characters_wide", "array_of_no_characters_u")
 # Far more than an address ever takes; a command that hangs takes the whole time limit of its own, 2 s here.
 SECONDS = 5.0
 
@@ -35,6 +36,7 @@ def test_nothing_hangs_and_nothing_breaks(part: int, tmp_path: Path) -> None:
     """At one of ``part`` of the addresses."""
     program = [sys.executable, HERE / "targets" / "garbage.py", "1"]
     names = list(run_gdb(program, [], tmp_path).published["addresses"])[::part]
+    names += [name for name in ALWAYS if name not in names]
     commands = ["set dualdbg time-limit 2"]
     commands += [command.format(f"{{{name}}}") for name in names for command in COMMANDS]
     commands += [SEARCHES.format(f"{{{name}}}") for name in names[::EVERY]]
@@ -42,6 +44,8 @@ def test_nothing_hangs_and_nothing_breaks(part: int, tmp_path: Path) -> None:
     assert len(outcome.results) == len(commands) > 3000 // part
     answered = [record for record in outcome.results if record["error"] is None]
     assert len(answered) > 100 // part
+    defects = [record for record in outcome.results if "Defect in" in str(record["error"])]
+    assert defects == []
     slow = [
         (record["command"], record["seconds"]) for record in outcome.results if record["seconds"] > SECONDS
     ]

@@ -114,6 +114,28 @@ def test_keys_that_come_together_go_where_those_before_them_lead(tmp_path: Path,
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 
 
+def test_who_has_gone_elsewhere_stays_there_until_the_frame_is_another(tmp_path: Path, counter: Path) -> None:
+    """A command may have changed what the panes show: they are read again, but the source is not led away."""
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        app, source = screen.app, screen.app.views.source
+        assert app.follower is not None
+        await screen.press("1", "end")
+        await screen.command("call total = 40")
+        await screen.until(lambda: any("total = 40" in line for line in screen.lines(app.views.variables)))
+        await screen.until(app.follower.complete.is_set, "the panes")
+        assert source.cursor == 10
+        await screen.press("escape", "full_stop")  # back to the frame
+        await screen.until(lambda: source.cursor == 3, "the line of the frame")
+        await screen.press("1", "end")
+        assert source.cursor == 10
+        await screen.go_on("f10")
+        assert source.cursor == 4
+
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
 def test_threads_are_listed_and_selected(tmp_path: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()

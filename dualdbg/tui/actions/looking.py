@@ -97,7 +97,7 @@ class Looking(Following, Arranging):
         """Back to where the selected frame stands, after looking elsewhere."""
         if self.follower is not None and self.follower.stack is not None:
             self.show_pane("source", read=False)
-            self.follower.reload()
+            self.follower.to_frame()
 
     # -- places -----------------------------------------------------------------------------------
 

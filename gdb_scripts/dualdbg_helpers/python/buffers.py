@@ -37,9 +37,17 @@ def _array(objects, kind, address, depth):
     if code in _TEXTS:
         count = min(total, objects.target.limits.max_string or total)
         raw = objects.memory.read(objects.memory.pointer(address + objects.layout.var_head), 4 * count)
-        return f"{kind.name}('{code}', {quoted(raw.decode('utf-32-le', 'surrogatepass'), total)})"
+        return f"{kind.name}('{code}', {quoted(_characters(raw), total)})"
     numbers = _numbers(objects, address, code, 0, objects.shown(total))
     return f"{kind.name}('{code}', {join(list(map(repr, numbers)), len(numbers), total, '[', ']')})"
+
+
+def _characters(raw):
+    """An array may hold numbers that are no characters, which the program could not read either."""
+    try:
+        return raw.decode("utf-32-le", "surrogatepass")
+    except UnicodeDecodeError:
+        return raw.decode("utf-32-le", "replace")
 
 
 def _array_elements(objects, kind, address):

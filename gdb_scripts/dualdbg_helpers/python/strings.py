@@ -39,7 +39,12 @@ class Strings:
         raw = memory.read(data, count * kind)
         if kind == 1:
             return raw.decode("latin-1"), length
-        return raw.decode("utf-16-le" if kind == 2 else "utf-32-le", "surrogatepass"), length
+        try:
+            return raw.decode("utf-16-le" if kind == 2 else "utf-32-le", "surrogatepass"), length
+        except (
+            UnicodeDecodeError
+        ) as error:  # numbers that are no characters: what was there is not there any more
+            raise Implausible(f"no str at 0x{address:x}") from error
 
     def bytes_part(self, address, limit):
         """``(bytes, length)`` of the ``bytes`` object at ``address``."""

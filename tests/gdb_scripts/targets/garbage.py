@@ -1,5 +1,6 @@
 """Addresses of which none holds what a command looks for, or only nearly: freed, half made, wild, unmapped."""
 
+import array
 import ctypes
 import mmap
 import random
@@ -81,6 +82,15 @@ for name, value, size in [("str", text, 80), ("int", number, 40), ("list", sampl
 huge = bytearray(ctypes.string_at(id(text), 80))
 huge[16:24] = struct.pack("<q", 2**40)
 buffer("str_huge", bytes(huge))
+for name, letters in [("narrow", "\u0416" * 12), ("wide", "\U0001f600" * 8)]:
+    data = bytearray(ctypes.string_at(id(letters), sys.getsizeof(letters)))
+    data[-16:] = b"\xff" * 16
+    buffer(f"str_of_no_characters_{name}", bytes(data))
+for code in "uw" if sys.version_info >= (3, 13) else "u":
+    letters = array.array(code, "letters")
+    ctypes.memset(letters.buffer_info()[0], 0xFF, 8)
+    kept.append(letters)
+    addresses[f"array_of_no_characters_{code}"] = id(letters)
 long_list = bytearray(ctypes.string_at(id(sample), 40))
 long_list[16:24] = struct.pack("<q", 2**50)
 buffer("list_huge", bytes(long_list))
