@@ -123,6 +123,7 @@ def test_both_languages_of_a_thread(python: Path, tmp_path: Path) -> None:
         "threads",
         "finish",
         "locals",
+        "step",
         "pyobject shared",
         "delete 1",
         "continue",
@@ -132,8 +133,9 @@ def test_both_languages_of_a_thread(python: Path, tmp_path: Path) -> None:
     commands = [word for command in words for word in ("-x", command)]
     stops = ("-b", "getppid", "-b", f"{program}:10")
     done = dualdbg("run", "--json", "--python", python, *stops, "--batch", *commands, program)
-    assert [(event["reason"], event["frame"]["function"]) for event in done.of("stopped")][:3] == [
+    assert [(event["reason"], event["frame"]["function"]) for event in done.of("stopped")][:4] == [
         ("breakpoint", "getppid"),
+        ("step", "work"),
         ("step", "work"),
         ("breakpoint", "work"),
     ], done
