@@ -199,7 +199,9 @@ def _show(options: Namespace, report: JobReport) -> int:
         sys.stdout.write(job_text(report, Style.of(sys.stdout), None if options.all else _LINES))
         sys.stdout.flush()
         return 0
-    if report.via is None:
+    if report.job.failures:
+        told = "no process of the job could be read", ""  # why not, and what to type next, is above
+    elif report.via is None:
         told = "no file has a process", "take them with: dualdbg stacks --tree PID --json > FILE"
     elif report.interrupted:
         told = "no node had answered when it was interrupted", ""
