@@ -16,6 +16,7 @@ from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutO
 from dualdbg_helpers.inferior import host_encoding
 
 from . import entry_values, helpers
+from .enumerations import known_to_caller
 from .threads import WORD, find_frame
 from .values import keep
 
@@ -44,15 +45,16 @@ def passed_arguments(
     noted = {} if at_entry else entry_values.noted(frame, entry)
     passing = placing.passing(what, machine_of(frame))
     rows = []
-    for name, kind, place in placing.agreed(passing):
-        now = place if at_entry else _now(kind, place, registers)
-        if place is None:
-            without = _NOT_KNOWN
-        elif name in noted:
-            without = "%s (at entry)" % noted[name]
-        else:
-            without = "<not known any more>"
-        rows.append({"name": name, **_row(frame, kind, now, without, passing)})
+    with known_to_caller(frame, what):
+        for name, kind, place in placing.agreed(passing):
+            now = place if at_entry else _now(kind, place, registers)
+            if place is None:
+                without = _NOT_KNOWN
+            elif name in noted:
+                without = "%s (at entry)" % noted[name]
+            else:
+                without = "<not known any more>"
+            rows.append({"name": name, **_row(frame, kind, now, without, passing)})
     return rows
 
 
@@ -64,11 +66,12 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     helpers.load()
     texts = {}
     passing = placing.passing(what, machine_of(frame))
-    for name, kind, place in placing.agreed(passing):
-        shown = placing.shown_kind(kind, passing)
-        if place is not None and shown is not None:
-            with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
-                texts[name] = _text(shown, _bytes(frame, kind, place))
+    with known_to_caller(frame, what):
+        for name, kind, place in placing.agreed(passing):
+            shown = placing.shown_kind(kind, passing)
+            if place is not None and shown is not None:
+                with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
+                    texts[name] = _text(shown, _bytes(frame, kind, place))
     entry_values.note(frame, entry, texts)
 
 
