@@ -29,6 +29,9 @@ def test_an_expression_runs_in_the_python_frame_below(crossing: Path, env: Env) 
         assert await value_of(driver, "[n for n in range(3) if n]") == "[1, 2]"
         assert await value_of(driver, "marker = double(4)") == ""
         assert await value_of(driver, "marker") == "8"
+        assert await value_of(driver, "for n in range(2): n") == "0\n1"
+        with pytest.raises(EvaluationError, match=r"7\nZeroDivisionError"):
+            await value_of(driver, "7; 1 / 0")
         names = await driver.names()
         assert names == ["capi_outer", "crossing.py:6"]
         assert name((await driver.step("next")).frame) == "capi_outer"
