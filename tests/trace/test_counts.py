@@ -78,6 +78,19 @@ def test_what_is_not_counted_is_named_with_the_reason(calls: Path) -> None:
     assert re.search(r"(?m)^ +80 +[\d,]+  work  calls$", said)
 
 
+def test_data_among_code_stays_as_it_is(tmp_path: Path) -> None:
+    """Tables with names of functions, and a branch that is hidden by data before it: the program's own sum is right."""
+    source, made = Path(__file__).parent.parent / "probes" / "tables.c", tmp_path / "tables"
+    subprocess.run(["gcc", "-O1", "-o", made, source], check=True)
+    own = subprocess.run([made], capture_output=True, text=True, check=False).stdout
+    names = ("typed", "untyped", "swallowed")
+    options = [word for name in names for word in ("-b", name)]
+    said = run("--count", *options, "--native", made, status=7)
+    assert own in said
+    for why in ("may be data", "does not say that it is code", "leads into its first bytes"):
+        assert why in said, said
+
+
 def test_a_process_goes_on_after_it(calls: Path) -> None:
     """It is traced from the middle, for a time; then it runs on, with its own results, and nobody traces it."""
     target = subprocess.Popen(

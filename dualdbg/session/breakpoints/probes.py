@@ -205,7 +205,10 @@ class Probes:
         try:
             start, end = self._extent(module, address)
             around = await self._around(module, address)
-            function = Function(start, await self._code(module, start, end, around))
+            is_described = part_at(self._image, address) is not None
+            function = Function(
+                start, await self._code(module, start, end, around), is_described=is_described
+            )
             targets = placement.ways_out(function)
             module.library.symbols_at(target - module.bias for target in targets)  # at once, for what follows
             parts = [further_part(self._image, target) for target in targets]
@@ -255,12 +258,15 @@ class Probes:
         assert module.library is not None
         symbol = module.library.symbol_at(address - module.bias)
         part = part_at(self._image, address)
-        if symbol is not None and part is None and symbol.size:
+        is_bare = part is None  # without unwind info
+        if symbol is not None and is_bare and symbol.size:
             part = symbol.address + module.bias, symbol.address + module.bias + symbol.size
         if symbol is None or part is None or part[1] - part[0] > _LARGEST:
             raise CannotPlace("its file does not tell where the function begins and ends")
         if part[0] != symbol.address + module.bias or is_put_aside(symbol):
             raise CannotPlace("it is in a part of a function that others of its parts jump to")
+        if is_bare and not module.library.has_function_type(symbol.address):
+            raise CannotPlace("its file does not say that it is code")
         return part
 
     async def _around(self, module: Module, address: int) -> tuple[int, bytes]:
