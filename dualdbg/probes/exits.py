@@ -7,7 +7,7 @@ Bytes that may be data are not written to: code is what the function's own jumps
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from .placement import (
     Function,
     Placement,
     all_targets,
+    branches_around,
     check_movable,
     check_page,
     follow,
@@ -41,6 +42,9 @@ def find(function: Function, taken: range, going_on: frozenset[int] = frozenset(
     known to be other functions.
     """
     search = _Search(function, [taken], going_on)
+    stranger = search.who_jumps_in()
+    if stranger is not None:  # it comes to a way out without a call: that of an earlier one may be there yet
+        return Exits((), (f"code of another function, at {stranger:#x}, jumps into it",))
     left_out = []
     for body in search.bodies:
         for index, one in enumerate(body):
@@ -74,6 +78,24 @@ class _Search:
             self._others.remove(found)
             self.pieces.append(found)
         return next((one for one in self.pieces if one[0] <= target < one[0] + len(one[1])), None)
+
+    def who_jumps_in(self) -> int | None:
+        """Where a neighbour has a jump or call to its middle; None where none has."""
+        return next(
+            (
+                at
+                for at, leads in branches_around(self.function)
+                if self.function.start != leads and _is_in(leads, self.pieces)
+                if not _is_in(at, (*self.pieces, *self.function.others))
+                if not self._catches(at)
+            ),
+            None,
+        )
+
+    def _catches(self, address: int) -> bool:
+        """Whether code is in a part of it that is come to by exceptions alone."""
+        bounds = next((one for one in self.function.functions if one[0] <= address < one[1]), (0, 0))
+        return any(bounds[0] <= pad < bounds[1] for pad in self.function.pads)
 
     def _bodies(self, start: int, code: bytes) -> Iterator[list[Any]]:
         """The instructions of a piece, each run of them that follow one another.
@@ -193,6 +215,10 @@ class _Search:
                 return code[site - start : site - start + size]
         start, code = self.function.around
         return code[site - start : site - start + size]
+
+
+def _is_in(address: int, pieces: Iterable[tuple[int, bytes]]) -> bool:
+    return any(start <= address < start + len(code) for start, code in pieces)
 
 
 def _is_of(piece: tuple[int, bytes], target: int) -> bool:

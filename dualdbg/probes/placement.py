@@ -310,6 +310,16 @@ def all_targets(function: Function) -> set[int]:
     return found
 
 
+def branches_around(function: Function) -> Iterator[tuple[int, int]]:
+    """Where its neighbours have direct branches, with where they lead. Data among them may look like some."""
+    start, code = function.around
+    unknown = start
+    for first, end in (*function.functions, (start + len(code), start + len(code))):
+        for at, until in ((unknown, first), (first, end)):
+            yield from _branches(at, code[at - start : until - start])[1] if at < until else ()
+        unknown = max(unknown, end)
+
+
 @lru_cache(maxsize=1 << 14)  # neighbours have the same neighbours
 def _branches(start: int, code: bytes) -> tuple[bool, tuple[tuple[int, int], ...]]:
     """Whether all instructions are understood; each direct branch among them, with where it leads."""
