@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-
-iced: Any
-try:
-    iced = importlib.import_module("iced_x86")
-except ImportError:  # it has no wheel for this system
-    iced = None
 
 JUMP = 5  # bytes of `jmp rel32`
 MISSING = "the package iced-x86 is not installed: pip install 'dualdbg[fast]'"
@@ -34,6 +28,22 @@ _NEAREST = re.compile(rb"(?s)[\x70-\x7f\xe0-\xe3\xeb](?=(.))")
 
 class CannotPlace(Exception):
     """No jump is placed there; the text says why."""
+
+
+class _Iced:
+    """The package iced_x86, loaded when something of it is wanted: most sessions want nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            found = getattr(importlib.import_module("iced_x86"), name)
+        except ImportError as error:
+            raise CannotPlace(f"the package iced-x86 cannot be loaded: {error}") from error
+        setattr(self, name, found)
+        return found
+
+
+# It has no wheel for some systems.
+iced: Any = _Iced() if importlib.util.find_spec("iced_x86") is not None else None
 
 
 @dataclass(frozen=True)

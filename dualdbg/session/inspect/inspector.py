@@ -31,7 +31,6 @@ from ...model import (
 from ...patience import patient
 from ...shared.libraries import is_system
 from ...snapshot.linux.procfs import namespace_tids
-from ...snapshot.report.assemble import waits_for_gil
 from ...stacks.roles import assign_roles
 from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
@@ -300,6 +299,8 @@ class Inspector:
         libraries = {frame.library or "" for frame in _native_top(visible)}
         if not all(map(is_system, libraries)):
             return False
+        from ...snapshot.report.assemble import waits_for_gil  # not needed to start
+
         return not libraries or waits_for_gil(_native_top(stack.frames)) or await self.holds_gil(tid)
 
     async def holds_gil(self, tid: int) -> bool:
