@@ -32,7 +32,6 @@ from ...patience import patient
 from ...shared.libraries import is_system
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
-from ...snapshot.report.assemble import waits_for_gil
 from ...stacks.roles import assign_roles
 from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
@@ -301,6 +300,8 @@ class Inspector:
         libraries = {frame.library or "" for frame in _native_top(visible)}
         if not all(map(is_system, libraries)):
             return False
+        from ...snapshot.report.assemble import waits_for_gil  # not needed to start
+
         return not libraries or waits_for_gil(_native_top(stack.frames)) or bool(await self.attachment(tid))
 
     async def attachment(self, tid: int) -> Attachment:
