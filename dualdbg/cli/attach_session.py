@@ -29,7 +29,7 @@ from .sinks import sink
 
 if TYPE_CHECKING:
     from ..snapshot.facts import ProcessReport
-    from ..snapshot.report.diagnose import Finding
+    from ..snapshot.report.finding import Finding
     from ..target.scope import Lowering
 
 
@@ -117,7 +117,7 @@ def _show_stacks(pid: int, as_json: bool, lowering: Lowering | None) -> None:
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
     else:
         listing = StackListing(Style.of(sys.stdout))
-        sys.stdout.write(listing.findings(findings) + listing.processes(reports) + "\n")
+        sys.stdout.write(listing.findings(findings, reports) + listing.processes(reports) + "\n")
     sys.stdout.flush()
 
 

@@ -20,11 +20,19 @@ class Descriptor:
 
 
 @dataclass(frozen=True)
+class Sleep:
+    """For how long a thread has asked to sleep: ``seconds``, those that are left, or (not ``is_left``) all of them."""
+
+    seconds: float
+    is_left: bool
+
+
+@dataclass(frozen=True)
 class SystemCall:
     """The system call that a thread is in: its name, its arguments, and the descriptor that it is about.
 
     ``sends``: whether it waits until something can be written there; None of a call whose name tells. ``limit``: the
-    seconds after which the socket itself ends it.
+    seconds after which the socket itself ends it. ``sleep``: of a thread that sleeps for a set time.
     """
 
     name: str
@@ -32,6 +40,7 @@ class SystemCall:
     descriptor: Descriptor | None = None
     sends: bool | None = None
     limit: float | None = None
+    sleep: Sleep | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

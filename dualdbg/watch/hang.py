@@ -17,7 +17,8 @@ from ..snapshot.facts import Failure, ProcessReport
 from ..snapshot.linux.descriptors import with_other_ends
 from ..snapshot.linux.targets import find_targets
 from ..snapshot.report.assemble import Assembler
-from ..snapshot.report.diagnose import Finding, diagnose, one_look_cannot_tell
+from ..snapshot.report.diagnose import diagnose, one_look_cannot_tell
+from ..snapshot.report.finding import Finding
 from ..snapshot.report.telling_frame import where
 from ..snapshot.report.waits import Earlier
 from ..snapshot.take import parents_of_forks
