@@ -48,9 +48,9 @@ class Task:
     other_futures: int = 0
     through: str | None = None
     awaited_by: tuple[int, ...] = ()
+    note: str | None = None
     lock_holder: int | None = None
     may_be_cancelled: bool = False
-    note: str | None = None
 
 
 @dataclass(frozen=True)
