@@ -123,13 +123,13 @@ def _show_stacks(pid: int, as_json: bool, lowering: Lowering | None) -> None:
 
 def _look(pid: int, as_json: bool, lowering: Lowering | None) -> tuple[list[ProcessReport], list[Finding]]:
     from ..snapshot.capture import Wanted, capture
-    from ..snapshot.linux.descriptors import with_other_ends
+    from ..snapshot.other_processes import with_other_processes
     from ..snapshot.report.assemble import Assembler
     from ..snapshot.report.diagnose import diagnose
     from ..snapshot.take import parents_of_forks
 
     with nullcontext() if lowering is None else lowering.lowered():
-        reports = with_other_ends([Assembler(capture(pid, wanted=Wanted.to_diagnose())).report()])
+        reports = with_other_processes([Assembler(capture(pid, wanted=Wanted.to_diagnose())).report()])
         parents = parents_of_forks(reports, stop=True)
     reports = reports if as_json else cleaned(reports)
     return reports, diagnose(reports, parents)

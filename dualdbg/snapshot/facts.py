@@ -8,15 +8,25 @@ from ..model import Stack, Tasks, Thread
 
 
 @dataclass(frozen=True)
+class LockHolder:
+    """A process that has a file locked. ``command`` is None of one that has ended."""
+
+    pid: int
+    command: str | None
+
+
+@dataclass(frozen=True)
 class Descriptor:
     """An open file of a process: its number and what is open (``pipe:[4711]``, a path, a socket with its ends).
 
-    ``others`` are the processes that have the other end of a pipe open; None where nobody has looked.
+    ``others`` are the processes that have the other end of a pipe open; None where nobody has looked. ``lock_holders``
+    are those that have the file locked; empty where that is not known.
     """
 
     number: int
     target: str | None
     others: tuple[int, ...] | None = None
+    lock_holders: tuple[LockHolder, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -186,9 +186,9 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
 
         reports += [report_core(path, wanted, lines=options.lines) for path in options.cores]
     if options.diagnose:
-        from ...snapshot.linux.descriptors import with_other_ends
+        from ...snapshot.other_processes import with_other_processes
 
-        reports = with_other_ends(reports)
+        reports = with_other_processes(reports)
     return reports if options.json else cleaned(reports), failures
 
 

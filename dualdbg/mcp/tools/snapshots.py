@@ -20,8 +20,8 @@ from ...session.post_mortem import CoreSession
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
 from ...snapshot.facts import Failure, ProcessReport, ThreadReport
-from ...snapshot.linux.descriptors import with_other_ends
 from ...snapshot.linux.targets import find_targets
+from ...snapshot.other_processes import with_other_processes
 from ...snapshot.report.diagnose import diagnose, one_look_cannot_tell
 from ...snapshot.report.finding import Finding
 from ...snapshot.report.fold import Group, Member, fold
@@ -235,7 +235,7 @@ async def _outside(
         read, failed = await in_thread(_take, some, stop, wanted, lines)
         reports, failures = [*reports, *read], [*failures, *failed]
     if wanted.locks:
-        reports = await in_thread(with_other_ends, reports)
+        reports = await in_thread(with_other_processes, reports)
     return reports, failures
 
 

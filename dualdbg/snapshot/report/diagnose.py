@@ -9,7 +9,8 @@ from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from ..linux.system_calls import POLLS, WRITES
 from .collectives import Member, Verdict, after_second_look, verdicts
-from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
+from .database_waits import database_waits
+from .descriptor_waits import IO, OF_SERVICES, descriptor_wait, lock_holders
 from .finding import KINDS, Finding
 from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
@@ -32,7 +33,7 @@ _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
-_WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
+_WAITING = {"workers": 1, "database": 0, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
@@ -279,6 +280,7 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
         text = f"{name_of(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
+        text += lock_holders(scene, node[0], call.descriptor)
         findings.append(Finding("io", text, (node,)))
     return findings
 
@@ -423,6 +425,7 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _gil,
     blocked_loops,
     _collectives,
+    database_waits,
     _io,
     _children,
     _notifications,

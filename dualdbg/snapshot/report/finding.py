@@ -30,6 +30,7 @@ KINDS = (
     "collective",
     "workers",
     "lock",
+    "database",
     "gil",
     "loop",
     "io",
