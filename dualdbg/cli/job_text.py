@@ -41,11 +41,14 @@ def job_text(report: JobReport, style: Style, lines: int | None) -> str:
 
 
 def heading(report: JobReport) -> str:
-    """``16 ranks on 2 nodes``."""
+    """``16 ranks on 2 nodes``, ``3 ranks of 8 on 1 node``."""
     count, total = report.answered
     what, where = ("node", "on") if report.via else ("file", "in")
     of = f" of {total}" if count != total else ""
-    return f"{_count(len(report.job.ranks), 'rank')} {where} {count}{of} {what}{'s' if total != 1 else ''}"
+    ranks = _count(len(report.job.ranks), "rank")
+    if (size := report.job.world_size) is not None and size > len(report.job.ranks):
+        ranks += f" of {size}"
+    return f"{ranks} {where} {count}{of} {what}{'s' if total != 1 else ''}"
 
 
 def remarks(report: JobReport) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import DualdbgError
+from ..known.launchers import is_launcher
 from ..snapshot.linux.memory import PAGE
 from ..snapshot.report.standing import Standing
 from .fields import checked, or_none
@@ -49,13 +50,14 @@ Known = dict[tuple[object, ...], RecordedStack]
 
 @dataclass(frozen=True)
 class RecordedProcess:
-    """The stacks of one process. ``rank`` is None where the file has none."""
+    """The stacks of one process. ``rank`` is None where the file has none. ``is_launcher``: it starts ranks."""
 
     rank: int | None
     pid: int
     parent: int
     stacks: tuple[RecordedStack, ...]
     is_python: bool = False
+    is_launcher: bool = False
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,10 @@ def _process(
     if rank is None:  # the launcher has told none: the program did, to torch.distributed
         rank = or_none(int, found, "rank")
         rank = rank if rank is not None and 0 <= rank < _MOST_RANKS else None
-    return RecordedProcess(rank, pid, parent, stacks, or_none(str, found, "python") is not None)
+    is_python = or_none(str, found, "python") is not None
+    return RecordedProcess(
+        rank, pid, parent, stacks, is_python, is_launcher(or_none(str, found, "command") or "")
+    )
 
 
 def _rank(label: object) -> int | None:

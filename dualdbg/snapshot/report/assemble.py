@@ -257,7 +257,8 @@ class Assembler:
         if number is not None and not self._captured.is_core:
             target = self._captured.descriptors.get(facts.tid)
             descriptor = describe_descriptor(self._captured.facts.pid, number, target)
-        return SystemCall(name, raw[1:], descriptor, sends, self._captured.limits.get(facts.tid))
+        limit, sleep = self._captured.limits.get(facts.tid), self._captured.sleeps.get(facts.tid)
+        return SystemCall(name, raw[1:], descriptor, sends, limit, sleep)
 
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:
