@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
 import gdb
-from dualdbg_helpers import passed
+from dualdbg_helpers import language, passed
 
 _SCOPED_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _SIZES = (1, 2, 4, 8)
@@ -48,7 +48,7 @@ def _found(caller: "gdb.Frame | None", names: "list[str]") -> "dict[str, gdb.Typ
         return {}
     found = {}
     for name in names:
-        symbol = gdb.lookup_symbol(name, block, gdb.SYMBOL_STRUCT_DOMAIN)[0]
+        symbol = language.class_symbol(name, block)
         is_its_own = (
             symbol is not None and symbol.symtab is not None and symbol.symtab.objfile == library.objfile
         )
