@@ -49,10 +49,9 @@ def _found(caller: "gdb.Frame | None", names: "list[str]") -> "dict[str, gdb.Typ
     found = {}
     for name in names:
         symbol = language.class_symbol(name, block)
-        is_its_own = (
-            symbol is not None and symbol.symtab is not None and symbol.symtab.objfile == library.objfile
-        )
-        if is_its_own and symbol.type is not None:
+        if symbol is None or symbol.symtab is None or symbol.symtab.objfile != library.objfile:
+            continue
+        if symbol.type is not None:
             found[name] = symbol.type.strip_typedefs()
     return found
 
