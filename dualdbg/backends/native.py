@@ -73,6 +73,7 @@ class Visit:
     """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function.
 
     ``hides``: code that is not the author's was inlined just there; ``is_inlined``: the function was, into another.
+    ``is_inner``: of the lines around an address, those of what was inlined into the function there.
     """
 
     address: int
@@ -81,6 +82,7 @@ class Visit:
     function: str | None
     hides: bool = False
     is_inlined: bool = False
+    is_inner: bool = False
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ def test_nothing_is_run_within_the_c_library(tmp_path: Path) -> None:
 
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
-        assert await driver.session.inspector.holds_gil(stop.thread.tid)
+        assert await driver.session.inspector.attachment(stop.thread.tid)
         with pytest.raises(NotSound, match="inside the C library"):
             await value_of(driver, "1")
         await driver.session.breakpoints.add(f"{script}:4")
