@@ -167,7 +167,7 @@ class Passing:
     then comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial.
     ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them.
     ``call``: what this call of it tells, as ``gdb_scripts/dualdbg_helpers/placing.py`` has it. ``callers_fill``:
-    callers pass every parameter.
+    callers pass every parameter. ``constructs``: there is no object yet where ``this`` leads.
     """
 
     parameters: tuple[tuple[str, str], ...]
@@ -181,6 +181,7 @@ class Passing:
     as_written: bool = False
     call: Mapping[str, Any] | None = None
     callers_fill: bool = True
+    constructs: bool = False
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,7 @@ def text(summary: Summary, style: Style, callers: int = _CALLERS) -> str:
     lines += _untimed(called, summary, style)
     if summary.dropped:
         full = f"{summary.dropped:,} hits were counted and not taken down: the rings were full"
+        full += ", or a thread left them by a jump, or was held up"
         lines += ["", style.paint("warning", full), "  callers and values are those of the others"]
     return "".join(f"{line}\n" for line in lines)
 

@@ -156,7 +156,11 @@ _NUMBERS = {
     "wchar_t": "<i", "char8_t": "<B", "char16_t": "<H", "char32_t": "<I",
     "unsigned int": "<I", "long": "<q", "unsigned long": "<Q", "long long": "<q", "unsigned long long": "<Q",
 }  # fmt: skip
-_ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DeviceType")  # each of one byte
+# Of PyTorch, with their sizes (c10/core, ATen/core/jit_type_base.h, torch/csrc/autograd/variable.h).
+_ENUMS = {
+    "c10::ScalarType": 1, "c10::Layout": 1, "c10::MemoryFormat": 1, "c10::DeviceType": 1, "c10::QScheme": 1,
+    "c10::BackendComponent": 1, "c10::DispatchKey": 2, "c10::TypeKind": 4, "torch::autograd::CreationMeta": 1,
+}  # fmt: skip
 _VALUES: Dict[str, Value] = {
     "bool": Value(1, 1, (INTEGER,), _bool),
     "float": Value(4, 4, (SSE,), _float),
@@ -182,8 +186,10 @@ _VALUES: Dict[str, Value] = {
         name: Value(struct.calcsize(code), struct.calcsize(code), (INTEGER,), _number(code))
         for name, code in _NUMBERS.items()
     },
-    **{name: Value(1, 1, (INTEGER,), _enum(name)) for name in _ENUMS},
+    **{name: Value(size, size, (INTEGER,), _enum(name)) for name, size in _ENUMS.items()},
 }
+ENUMERATIONS: Dict[str, Value] = {}
+"""Others that are known of the program, by their names, while they are."""
 _OBJECTS: Dict[str, Object] = {
     "at::Tensor": Object(8, _tensor),
     "at::TensorBase": Object(8, _tensor),
@@ -261,8 +267,8 @@ def _member_function(_target: Any, data: bytes) -> str:
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
-    if kind in _VALUES:
-        return _VALUES[kind]
+    if kind in _VALUES or kind in ENUMERATIONS:
+        return _VALUES[kind] if kind in _VALUES else ENUMERATIONS[kind]
     if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
         return None
     if kind.endswith("::*"):

@@ -94,7 +94,7 @@ class GroundReader:
         ground.stack = await self._inspector.stack(ground.tid)
 
     async def _gil(self, ground: NativeGround) -> None:
-        ground.holds_gil = await self._inspector.holds_gil(ground.tid)
+        ground.attachment = await self._inspector.attachment(ground.tid)
 
     async def _sound(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)
@@ -109,12 +109,12 @@ class GroundReader:
             ground.is_sound = True
 
     async def _may_call(self, ground: NativeGround) -> None:
-        """Whether the thread holds the GIL, and stands in the user's own code or where a function begins."""
+        """Whether the thread may run Python code, and stands in the user's own code or where a function begins."""
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
         stands_well = top is not None and (top.line is not None or self._code.is_entry(top.pc))
         hears = stands_well and self._inspector.hears_python
-        ground.may_call_python = hears and await self._inspector.holds_gil(ground.tid)
+        ground.may_call_python = hears and bool(await self._inspector.attachment(ground.tid))
 
     async def _exit(self, ground: NativeGround) -> None:
         assert not isinstance(ground.gdb_thread, Unread)

@@ -12,6 +12,7 @@ from enum import Enum
 from ...backends.native import Move
 from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
+from ...snapshot.cpython.held_process import Attachment
 from ..stops.facts import UNREAD, PythonHold, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
@@ -54,8 +55,9 @@ class NativeGround:
     ``calls_operator``: the line may call one of torch.ops. Then the facts that cost something:
 
     ``gdb_thread``: gdb's number of the thread. ``unheard``: the number of the last message to debugpy about
-    breakpoints, while debugpy has not taken it. ``holds_gil``: the thread holds the GIL. ``is_sound``: Python code can
-    be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
+    breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python.
+    ``is_sound``: Python code can be run in the thread as it stands.
+    ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
     of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far as gdb
     can tell. ``lines``: where control comes to lines of the Cython function. ``pads``: the handlers of the native code
     above the innermost Python function. ``caller``: the native frame that called the innermost Python function, where
@@ -69,7 +71,7 @@ class NativeGround:
     gdb_thread: int | Unread = UNREAD
     stack: Stack | Unread = UNREAD
     unheard: int | Unread | None = UNREAD
-    holds_gil: bool | Unread = UNREAD
+    attachment: Attachment | Unread = UNREAD
     is_sound: bool | Unread = UNREAD
     may_call_python: bool | Unread = UNREAD
     exit: NativeFrame | Unread | None = UNREAD
@@ -168,9 +170,9 @@ def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
     if ground.stack is UNREAD:
         return GroundFact.STACK
     if isinstance(_shown(ground.stack), PythonFrame):
-        if ground.holds_gil is UNREAD:
+        if ground.attachment is UNREAD:
             return GroundFact.GIL
-        return hearing if ground.holds_gil else plain
+        return hearing if ground.attachment else plain
     if ground.is_sound is UNREAD:
         return GroundFact.SOUND
     if ground.is_sound:
@@ -219,11 +221,11 @@ def _from_python_line(
     """gdb holds a thread in the interpreter, on a Python line. debugpy ends the step, or the native code that called
     the function.
     """
-    if ground.holds_gil is UNREAD:
+    if ground.attachment is UNREAD:
         return GroundFact.GIL
-    if not ground.holds_gil:
+    if not ground.attachment:
         raise WrongState(
-            "the thread is inside the interpreter and does not hold the GIL: it cannot be stepped from here",
+            f"the thread is inside the interpreter and {ground.attachment.value}: it cannot be stepped from here",
             "type continue, or set a breakpoint",
         )
     if ground.caller is UNREAD:
