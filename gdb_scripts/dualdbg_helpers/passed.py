@@ -228,6 +228,7 @@ _ALIASES = (
     (re.compile(r"\bc10::ArrayRef<long>"), "IntArrayRef"),
     (re.compile(r"\bc10::ArrayRef<c10::SymInt>"), "SymIntArrayRef"),
     (re.compile(r"\bc10::ArrayRef<at::Tensor>"), "TensorList"),
+    (re.compile(r"\bc10::IListRef<at::Tensor>"), "ITensorListRef"),
     (re.compile(r"\bc10::OptionalArrayRef<long>"), "OptionalIntArrayRef"),
     (re.compile(r"\bc10::OptionalArrayRef<c10::SymInt>"), "OptionalSymIntArrayRef"),
     (re.compile(r"\b_object\b"), "PyObject"),
@@ -296,6 +297,8 @@ def value_of(kind: str) -> Optional[Value]:
         return Value(8, 8, (INTEGER,), _address)
     if outer in ("c10::ArrayRef", "std::initializer_list"):
         return Value(16, 8, (INTEGER, INTEGER), lambda target, data: _array(target, inner, data))
+    if outer == "c10::IListRef" and inner == "at::Tensor":
+        return Value(24, 8, (INTEGER,) * 3, _list_ref)
     if outer == "c10::OptionalArrayRef":
         return _optional(value_of("c10::ArrayRef<%s>" % inner))
     if outer == "std::optional":
@@ -398,6 +401,18 @@ def _array(target: Any, inner: str, data: bytes) -> str:
     if count > 1 << 40:
         raise Implausible("no array: %d elements" % count)
     return _elements(target, inner, first, count)
+
+
+def _list_ref(target: Any, data: bytes) -> str:
+    """ATen/core/IListRef.h: an array, or the address of a list or of a vector of references; then which of them."""
+    (address,), tag = struct.unpack("<Q", data[:8]), int.from_bytes(data[16:20], "little")
+    if tag == 0:
+        return _array(target, "at::Tensor", data[:16])
+    if tag == 1:
+        return str(target.decoder(IValues).payload("GenericList", address).text)
+    if tag == 2:
+        return _std_vector(target, "at::Tensor&", address)
+    raise Implausible("no IListRef: %d" % tag)
 
 
 def _elements(target: Any, inner: str, first: int, count: int) -> str:

@@ -200,6 +200,7 @@ BY_VALUE = (
     "std::optional<bool>", "std::optional<c10::MemoryFormat>", "std::optional<long>", "std::optional<double>",
     "c10::OptionalArrayRef<long>", "c10::OptionalArrayRef<c10::SymInt>", "std::optional<std::string_view>",
     "std::string_view", "std::optional<c10::ArrayRef<double>>", "std::array<bool, 2>", "std::array<bool, 3>",
+    "c10::IListRef<at::Tensor>",
 )  # fmt: skip
 BY_ADDRESS = (
     "at::Tensor", "c10::Scalar", "c10::SymInt", "at::Generator", "c10::Storage", "c10::IValue",
