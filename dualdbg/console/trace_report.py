@@ -84,8 +84,9 @@ def _times(times: Times | None) -> str:
 
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
+    looped = "; with each turn of the loop at its beginning" if row.is_looped else ""
     not_always = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{not_always}"
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{looped}{not_always}"
 
 
 def _details(row: Row, most: int) -> list[str]:
@@ -131,6 +132,8 @@ def _row(row: Row) -> dict[str, Any]:
         "hits": row.hits,
         "why": row.why,
     }
+    if row.is_looped:
+        told["looped"] = True
     if row.times is not None:
         told["timed"] = row.times.count
         told["time"] = round(row.times.total, 9)

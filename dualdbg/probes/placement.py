@@ -81,7 +81,8 @@ class Placement:
     """``site`` is where the jump is written, ``moved`` the instructions that it takes the place of.
 
     ``frame``: how far rbp is above rsp at the site, where that is certain. ``is_exit``: the last of the instructions
-    leaves the function; ``original`` may have padding behind it then.
+    leaves the function; ``original`` may have padding behind it then. ``is_looped``: the function jumps back to it, so
+    that it may be come to several times in a call.
     """
 
     site: int
@@ -89,6 +90,7 @@ class Placement:
     original: bytes
     frame: int | None
     is_exit: bool = False
+    is_looped: bool = False
 
     @property
     def end(self) -> int:
@@ -150,7 +152,10 @@ def place(address: int, function: Function) -> Placement:
     forbidden = range(site + (site == address), site + size)
     _check_ways_in(body, function, forbidden, {one.ip for one in moved[1:]})
     offset = site - function.start
-    return Placement(site, tuple(moved), function.code[offset : offset + size], _frame(body[:index]))
+    parts = [body, *(iced.Decoder(64, code, ip=start) for start, code in function.others)]
+    is_looped = any(target_of(one) == site and not one.is_call_near for part in parts for one in part)
+    original = function.code[offset : offset + size]
+    return Placement(site, tuple(moved), original, _frame(body[:index]), is_looped=is_looped)
 
 
 def check_page(site: int, size: int) -> None:

@@ -171,7 +171,10 @@ def capture(
         raise refusal(pid, 0)
     known = Known(AddressSpace(pid)) if known is None else known
     image = known.image
-    image.refresh()
+    # To read the map takes as long as all of a stop. That of the last sample will do, and is looked at afterwards.
+    is_of_last = stop and held is None and bool(known.pages) and wanted == _STACKS_ALONE
+    if not is_of_last:
+        image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
     memory = ProcessMemory(pid, memory_file)
@@ -210,9 +213,11 @@ def capture(
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
-    if image.refresh():
-        result.modules = image.modules
-    result.modules = [*result.modules, *_vdso(image, memory_file)]
+    image.refresh()
+    if is_of_last and image.modules != result.modules:
+        known.pages = frozenset()
+        return capture(pid, stop, wanted, held, memory_file, known)
+    result.modules = [*image.modules, *_vdso(image, memory_file)]
     rows = image.rows
     result.code = lru_cache(maxsize=1)(lambda: _code_in(rows))
     return result
@@ -269,16 +274,19 @@ def _held_once(
     copied: Collection[int],
 ) -> Hold:
     hold = Hold(pid)
+    copy = memory.keeper(copied)
     with _without_collections(), hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
         if copied:
-            memory.keep(copied)
+            keep = copy()
             _copy_stacks(result, memory, known.image.rows)
         else:
             _read_at_rest(result, memory, known.image.rows)
             if wanted != _STACKS_ALONE:
                 _read_sleeps(result)
             _read_objects(result, wanted)
+    if copied:
+        keep()
     return hold
 
 

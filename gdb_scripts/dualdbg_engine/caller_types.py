@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, Callable, Iterator
 
 import gdb
-from dualdbg_helpers import passed
+from dualdbg_helpers import language, passed
 
 _SCOPED_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _SIZES = (1, 2, 4, 8)
@@ -51,11 +51,10 @@ def _found(frame: gdb.Frame, names: "list[str]") -> "dict[str, gdb.Type]":
         return {}
     found = {}
     for name in names:
-        symbol = gdb.lookup_symbol(name, block, gdb.SYMBOL_STRUCT_DOMAIN)[0]
-        is_its_own = (
-            symbol is not None and symbol.symtab is not None and symbol.symtab.objfile == library.objfile
-        )
-        if is_its_own and symbol.type is not None:
+        symbol = language.class_symbol(name, block)
+        if symbol is None or symbol.symtab is None or symbol.symtab.objfile != library.objfile:
+            continue
+        if symbol.type is not None:
             found[name] = symbol.type.strip_typedefs()
     return found
 

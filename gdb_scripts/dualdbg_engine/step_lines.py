@@ -127,8 +127,9 @@ def _that_count(
 ) -> list[int]:
     """Those from which the line is run: something is called there, or a statement of the line begins.
 
-    Other instructions of a line have been moved among those of another one. Where nothing is done but to drop
-    references, it is the end of a loop or the way to a handler: that counts only where the line has no other place.
+    Other instructions of a line have been moved among those of another one, or compute ahead what may not be needed.
+    Where nothing is done but to drop references, it is the end of a loop or the way to a handler: that counts only
+    where the line has no other place.
     """
     statements = _Statements()
     counts: list[int] = []

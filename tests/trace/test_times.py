@@ -223,3 +223,14 @@ def test_a_function_into_which_another_one_jumps_has_no_times(tmp_path: Path) ->
     ]
     assert (row["hits"], row["timed"], row["time"]) == (10, 0, 0)
     assert "code of another function" in row["untimed"][0]
+
+
+@pytest.mark.parametrize("options", [["--count", "--time"], []])
+def test_turns_of_a_loop_at_the_beginning_are_no_calls(options: list[str], tmp_path: Path) -> None:
+    """They are counted with them, which is said; a time would be that of the last turn."""
+    subprocess.run(["gcc", "-o", tmp_path / "turns", Path(__file__).with_name("turns.c")], check=True)
+    row = result(run(*options, "--json", "-b", "turns", "--native", tmp_path / "turns", status=7))["turns"]
+    assert row["hits"] == 300 and row["looped"]
+    assert not options or (row["timed"] == 0 and "jumps back" in row["untimed"][0])
+    said = run(*options, "-b", "turns", "--native", tmp_path / "turns", status=7)
+    assert "with each turn of the loop" in said

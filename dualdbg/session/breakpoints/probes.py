@@ -103,7 +103,10 @@ class Probes:
         probe = self._built(area, where, replace(wish, trace=trace), 0)
         await self._native.insert_probe(place.number, _traced(address, probe, trace, False))
         self.tracing.counts_at(place, trace)
-        if trace.times:
+        place.is_looped = where.is_looped
+        if where.is_looped and self.tracing.times:
+            place.untimed = ("it jumps back to its beginning, which looks like a call",)
+        elif trace.times:
             try:
                 await self._time(place, function, where, trace)
             except (CannotPlace, CommandError) as error:

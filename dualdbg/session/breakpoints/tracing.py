@@ -45,6 +45,7 @@ class TracedPlace:
     probe: int = 0
     why_not: str | None = None
     left_out: str | None = None  # why it did not count all the time
+    is_looped: bool = False  # a call may be counted several times
     arguments: tuple[Argument, ...] = ()
     returns: int | None = None  # the probe of its timed returns; the counter behind is their time
     exits: list[int] = field(default_factory=list)  # the engine's keys of the probes there

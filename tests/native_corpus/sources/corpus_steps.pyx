@@ -130,6 +130,47 @@ def around(f):
     return value
 
 
+def picked(n: cython.long, f):
+    x: cython.long = n
+    y: cython.long = 7
+    if x > 4:
+        x = x * 3
+    if n > 10:
+        y = x + 5
+    else:
+        y = x - 1
+    f(x)
+    if n % 3 == 1:
+        x = x ^ y
+    elif n % 3 == 2:
+        x = y + 11
+    f(x)
+    i: cython.long
+    for i in range(n):
+        if i > y:
+            y = i
+        if i * i > x:
+            x = i * 2 + 1
+    f(y)
+    return x
+
+
+def late(n: cython.double, f):
+    best: cython.double = 0
+    i: cython.int
+    for i in range(5):
+        n = n * 1.5
+        if n > 100:
+            best = n + 2
+            break
+        if n < 0:
+            n = -n
+    f(best)
+    if best > 0:
+        f("best")
+    return n
+
+
 def run(f):
     counted(3, f)
     branches(5, f)
@@ -140,3 +181,8 @@ def run(f):
     list(numbers([1, 2], f))
     summed([1, 2, 3], f)
     around(f)
+    picked(3, f)
+    picked(7, f)
+    picked(14, f)
+    late(1.0, f)
+    late(90.0, f)
