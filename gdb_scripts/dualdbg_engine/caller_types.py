@@ -42,9 +42,7 @@ def _found(frame: gdb.Frame, names: "list[str]") -> "dict[str, gdb.Type]":
         if caller is None:
             return {}
         block = caller.block()
-    except (
-        RuntimeError
-    ):  # the stack cannot be followed (gdb.error is one), or the caller has no debug info either
+    except RuntimeError:  # no debug info either; or a gdb.error, where the stack cannot be followed
         return {}
     library = caller.find_sal().symtab
     if library is None:
