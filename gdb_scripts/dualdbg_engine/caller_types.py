@@ -22,7 +22,7 @@ def known_to_caller(frame: gdb.Frame, what: "dict[str, Any]") -> "Iterator[dict[
     kinds = [kind for _, kind in what["parameters"]] + [what.get("this") or ""]
     names = {name for kind in kinds for name in _SCOPED_NAME.findall(kind)}
     unknown = sorted(name for name in names if not (passed.value_of(name) or passed.object_of(name)))
-    types = _found(frame.older(), unknown) if unknown else {}
+    types = _found(frame, unknown) if unknown else {}
     passed.ENUMERATIONS.update(
         {
             name: passed.Value(kind.sizeof, kind.sizeof, (passed.INTEGER,), _text(kind))
@@ -36,12 +36,13 @@ def known_to_caller(frame: gdb.Frame, what: "dict[str, Any]") -> "Iterator[dict[
         passed.ENUMERATIONS.clear()
 
 
-def _found(caller: "gdb.Frame | None", names: "list[str]") -> "dict[str, gdb.Type]":
-    if caller is None:
-        return {}
+def _found(frame: gdb.Frame, names: "list[str]") -> "dict[str, gdb.Type]":
     try:
+        caller = frame.older()
+        if caller is None:
+            return {}
         block = caller.block()
-    except RuntimeError:  # it has no debug info either
+    except RuntimeError:  # no debug info either; or a gdb.error, where the stack cannot be followed
         return {}
     library = caller.find_sal().symtab
     if library is None:
