@@ -11,10 +11,11 @@ from .console.reports import StackReport, TasksReport, numbered
 from .console.style import Style
 from .model import Quality
 from .snapshot.facts import Failure, ProcessReport, ThreadReport
-from .snapshot.report.diagnose import Finding
+from .snapshot.report.finding import Finding
 from .snapshot.report.fold import Group, Member, fold, frame_key, ranges
 from .snapshot.report.movement import Movement
 from .snapshot.report.recursion import runs
+from .snapshot.report.sleeps import sleepers
 from .snapshot.report.wording import activity
 from .terminal_text import cleaned, visible
 
@@ -62,10 +63,11 @@ class StackListing:
             text += self._printer.render(TasksReport(found, found.tasks, folded))
         return text or "\nThere are no tasks of asyncio.\n"
 
-    def findings(self, findings: Sequence[Finding]) -> str:
-        """What is wrong, in words."""
+    def findings(self, findings: Sequence[Finding], processes: Sequence[ProcessReport] = ()) -> str:
+        """What is wrong in these processes, in words; where nothing is, who of them sleeps for a set time."""
         if not findings:
-            return f"{NOTHING_WRONG}\n\n"
+            asleep = "".join(f"  {line}\n" for line in sleepers(cleaned(list(processes))))
+            return f"{NOTHING_WRONG}\n{asleep}\n"
         lines = [self._style.paint("stop", "What is seen")]
         for finding in cleaned(list(findings), _OF_SEVERAL_LINES):
             first, *rest = finding.text.split("\n")

@@ -29,7 +29,7 @@ from .sinks import sink
 
 if TYPE_CHECKING:
     from ..snapshot.facts import ProcessReport
-    from ..snapshot.report.diagnose import Finding
+    from ..snapshot.report.finding import Finding
     from ..target.scope import Lowering
 
 
@@ -117,19 +117,19 @@ def _show_stacks(pid: int, as_json: bool, lowering: Lowering | None) -> None:
         sys.stdout.write("".join(json.dumps(each) + "\n" for each in objects))
     else:
         listing = StackListing(Style.of(sys.stdout))
-        sys.stdout.write(listing.findings(findings) + listing.processes(reports) + "\n")
+        sys.stdout.write(listing.findings(findings, reports) + listing.processes(reports) + "\n")
     sys.stdout.flush()
 
 
 def _look(pid: int, as_json: bool, lowering: Lowering | None) -> tuple[list[ProcessReport], list[Finding]]:
     from ..snapshot.capture import Wanted, capture
-    from ..snapshot.linux.descriptors import with_other_ends
+    from ..snapshot.other_processes import with_other_processes
     from ..snapshot.report.assemble import Assembler
     from ..snapshot.report.diagnose import diagnose
     from ..snapshot.take import parents_of_forks
 
     with nullcontext() if lowering is None else lowering.lowered():
-        reports = with_other_ends([Assembler(capture(pid, wanted=Wanted.to_diagnose())).report()])
+        reports = with_other_processes([Assembler(capture(pid, wanted=Wanted.to_diagnose())).report()])
         parents = parents_of_forks(reports, stop=True)
     reports = reports if as_json else cleaned(reports)
     return reports, diagnose(reports, parents)

@@ -19,7 +19,7 @@ def incident_text(incident: Incident, subject: str, style: Style = _PLAIN, *, wh
     listing = StackListing(style)
     parts = [style.paint("error", visible(f"{subject} {incident.title}")) + "\n"]
     if incident.findings is not None:
-        parts.append(listing.findings(incident.findings).rstrip("\n") + "\n")
+        parts.append(listing.findings(incident.findings, incident.processes).rstrip("\n") + "\n")
     if incident.processes:
         parts.append(listing.processes(incident.processes, first=incident.tid))
         if any(report.tasks is not None and report.tasks.tasks for report in incident.processes):

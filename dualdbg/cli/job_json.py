@@ -19,10 +19,12 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
         "via": report.via,
         "ranks": ranges(sorted(job.ranks)),
         "count": len(job.ranks),
+        "world_size": job.world_size,
         "missing": job.missing,
         "twice": ranges(sorted(job.twice)),
         "numbered": job.is_numbered,
         "others": job.others,
+        "launchers": job.launchers,
         "sources": asked,
         "answered": answered,
         "interrupted": report.interrupted,
@@ -42,7 +44,7 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
             }
             for row in report.missing
         ),
-        *({"event": "failure", "text": text} for text in job.failures),
+        *({"event": "failure", "text": each.text, "hint": each.hint} for each in job.failures),
         *(
             {
                 "event": "verdict",

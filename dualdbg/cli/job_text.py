@@ -24,7 +24,12 @@ def troubles(report: JobReport, style: Style) -> list[str]:
         if row.hint:
             lines.append(f"  {visible(row.hint)}")
     lines += _more(len(report.missing), "reasons")
-    lines += [style.paint("error", f"dualdbg: {visible(line)}") for line in report.job.failures[:SHOWN]]
+    of_hint: dict[str, list[str]] = {}
+    for each in report.job.failures[:SHOWN]:
+        of_hint.setdefault(each.hint, []).append(each.text)
+    for hint, texts in of_hint.items():
+        lines += [style.paint("error", f"dualdbg: {visible(text)}") for text in texts]
+        lines += [f"  {visible(hint)}"] if hint else []
     return lines + _more(len(report.job.failures), "failures")
 
 
@@ -36,11 +41,14 @@ def job_text(report: JobReport, style: Style, lines: int | None) -> str:
 
 
 def heading(report: JobReport) -> str:
-    """``16 ranks on 2 nodes``."""
+    """``16 ranks on 2 nodes``, ``3 ranks of 8 on 1 node``."""
     count, total = report.answered
     what, where = ("node", "on") if report.via else ("file", "in")
     of = f" of {total}" if count != total else ""
-    return f"{_count(len(report.job.ranks), 'rank')} {where} {count}{of} {what}{'s' if total != 1 else ''}"
+    ranks = _count(len(report.job.ranks), "rank")
+    if (size := report.job.world_size) is not None and size > len(report.job.ranks):
+        ranks += f" of {size}"
+    return f"{ranks} {where} {count}{of} {what}{'s' if total != 1 else ''}"
 
 
 def remarks(report: JobReport) -> list[str]:

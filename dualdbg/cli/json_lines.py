@@ -134,6 +134,7 @@ def task_to_json(task: Task) -> Json:
         "other_futures": task.other_futures,
         "through": task.through,
         "awaited_by": [_address(one) for one in task.awaited_by],
+        "lock_holder": _address(task.lock_holder),
         "frames": [frame_to_json(frame) for frame in task.frames],
         "note": task.note,
     }

@@ -9,7 +9,7 @@ from typing import Any
 from ..console.reports import numbered
 from ..snapshot.facts import Distributed, Failure, ProcessReport, ThreadReport
 from ..snapshot.report.collectives import Member
-from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.finding import Finding
 from ..snapshot.report.jobs import member_of, rank_processes
 from ..snapshot.report.movement import Movement
 from ..snapshot.report.standing import digest
@@ -68,6 +68,7 @@ def _thread_to_json(report: ThreadReport) -> dict[str, Any]:
             "descriptor": None
             if call.descriptor is None
             else {"number": call.descriptor.number, "target": call.descriptor.target},
+            "sleep": None if call.sleep is None else asdict(call.sleep),
         },
         "quality": report.stack.quality.value,
         "note": report.stack.note,

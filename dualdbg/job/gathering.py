@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -33,15 +33,23 @@ class Seen:
         return all_stand_still(self.waiting, now.waiting, max(least, now.time - self.time))
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A file or a process that could not be read, with the file's name, and what to type next."""
+
+    text: str
+    hint: str = ""
+
+
 @dataclass
 class Job:
     """All ranks that were read.
 
     ``files`` were named, ``unread`` are those of them of which nothing could be read.
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
-    no ranks: launchers, and what ranks have started. ``twice`` are ranks that several processes claim. ``failures``
-    are files and processes that could not be read, each with the file's name. ``members`` say what the ranks do in
-    torch.distributed, by the file's name.
+    no ranks: launchers, and what ranks have started. ``launchers`` are those of files without a rank. ``twice`` are
+    ranks that several processes claim. ``failures`` are files and processes that could not be read. ``members`` say
+    what the ranks do in torch.distributed, by the file's name.
     """
 
     root: Node = field(default_factory=Node)
@@ -49,8 +57,9 @@ class Job:
     unread: int = 0
     is_numbered: bool = False
     others: int = 0
+    launchers: list[str] = field(default_factory=list)
     twice: set[int] = field(default_factory=set)
-    failures: list[str] = field(default_factory=list)
+    failures: list[Unread] = field(default_factory=list)
     findings: list[Seen] = field(default_factory=list)
     members: list[tuple[str, RecordedRank]] = field(default_factory=list)
 
@@ -60,13 +69,22 @@ class Job:
         return self.root.ranks
 
     @property
+    def world_size(self) -> int | None:
+        """How many ranks the job has, by what its launcher or its program has told those that were read; None where
+        none was told it."""
+        told = [row.now.world_size for _, row in self.members if row.now.world_size]
+        return max(told, default=None) if self.ranks and not self.is_numbered else None
+
+    @property
     def missing(self) -> str:
-        """Ranks below the highest one that no file has, as ``3, 7-9``. Whether there are higher ones nobody knows here.
+        """Ranks of the job that no file has, as ``3, 7-9``. Where no rank was told how many there are, those below the
+        highest one that was read.
 
         From gap to gap: a file may claim any rank, and what lies below it is not counted out.
         """
         have = [] if self.is_numbered else sorted(self.ranks)
-        gaps = [(before + 1, rank - 1) for before, rank in pairwise([-1, *have]) if rank - before > 1]
+        ends = [-1, *have, max(self.world_size or 0, have[-1] + 1)] if have else []
+        gaps = [(before + 1, rank - 1) for before, rank in pairwise(ends) if rank - before > 1]
         return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in gaps)
 
 
@@ -79,6 +97,7 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
     for source in sources:
         job.files += 1
         here: dict[int, RecordedProcess] = {}  # of this file: with a rank
+        without: list[RecordedProcess] = []
         members: list[RecordedRank] = []
         is_begun = False
         try:
@@ -91,12 +110,18 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                     if found.kind != _OF_JOBS or not members:
                         _note(job, source.name, found)
                 elif found.rank is None:
-                    unlabelled.append(found)
+                    without.append(found)
                 else:
                     here[found.pid] = found
         except BadRecord as error:
-            job.failures.append(error.message)
+            job.failures.append(Unread(error.message, error.hint))
             job.unread += not is_begun
+        launching = _launching(without)
+        job.others += len(launching)
+        job.launchers += [
+            f"process {one.pid} of {source.name}" for one in without if one.is_launcher and not here
+        ][: _MOST_REMARKS - len(job.launchers)]
+        unlabelled += [one for one in without if one.pid not in launching]
         left_out = _add(job, here, having)
         job.members += [(source.name, one) for one in members if one.now.pid not in left_out]
     if job.ranks:
@@ -124,6 +149,18 @@ def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack,
     return here.keys() - ranks
 
 
+def _launching(processes: Sequence[RecordedProcess]) -> set[int]:
+    """The launchers among processes of one machine, and what these were started by: none of them is a rank."""
+    by_pid = {one.pid: one for one in processes}
+    found: set[int] = set()
+    for launcher in processes:
+        one = launcher if launcher.is_launcher else None
+        while one is not None and one.pid not in found:
+            found.add(one.pid)
+            one = by_pid.get(one.parent)
+    return found
+
+
 def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStack, set[int]]) -> None:
     job.root.ranks.add(rank)
     for stack in found.stacks:
@@ -132,6 +169,6 @@ def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStac
 
 def _note(job: Job, name: str, remark: Remark) -> None:
     if remark.is_failure and len(job.failures) < _MOST_REMARKS:
-        job.failures.append(f"{name}: {remark.text}")
+        job.failures.append(Unread(f"{name}: {remark.text}", remark.hint))
     elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
         job.findings.append(Seen(name, remark.text, remark.waiting, remark.time))

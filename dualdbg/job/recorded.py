@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import DualdbgError
+from ..known.launchers import is_launcher
 from ..snapshot.linux.memory import PAGE
 from ..snapshot.report.standing import Standing
 from .fields import checked, or_none
@@ -49,25 +50,27 @@ Known = dict[tuple[object, ...], RecordedStack]
 
 @dataclass(frozen=True)
 class RecordedProcess:
-    """The stacks of one process. ``rank`` is None where the file has none."""
+    """The stacks of one process. ``rank`` is None where the file has none. ``is_launcher``: it starts ranks."""
 
     rank: int | None
     pid: int
     parent: int
     stacks: tuple[RecordedStack, ...]
     is_python: bool = False
+    is_launcher: bool = False
 
 
 @dataclass(frozen=True)
 class Remark:
     """What a file says besides stacks: a process that was not read, or something that was seen, with the threads that
-    wait, as they stood at that ``time``, in seconds since 1970."""
+    wait, as they stood at that ``time``, in seconds since 1970. ``hint``: what to type next, of what was not read."""
 
     is_failure: bool
     text: str
     kind: str = ""
     waiting: tuple[Standing, ...] = ()
     time: float = 0.0
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,8 +110,9 @@ def recorded(
                 elif event == "rank":
                     yield recorded_rank(found)
                 elif event == "error":
-                    pid = found.get("pid")
-                    yield Remark(True, f"process {pid}: {checked(str, found.get('message'), 'message')}")
+                    text = checked(str, found.get("message"), "message")
+                    hint = or_none(str, found, "hint") or ""
+                    yield Remark(True, f"process {found.get('pid')}: {text}", hint=hint)
                 elif event == "finding":
                     text, kind = (checked(str, found.get(each), each) for each in ("text", "kind"))
                     yield Remark(False, text, kind, *recorded_standings(found))
@@ -151,7 +155,10 @@ def _process(
     if rank is None:  # the launcher has told none: the program did, to torch.distributed
         rank = or_none(int, found, "rank")
         rank = rank if rank is not None and 0 <= rank < _MOST_RANKS else None
-    return RecordedProcess(rank, pid, parent, stacks, or_none(str, found, "python") is not None)
+    is_python = or_none(str, found, "python") is not None
+    return RecordedProcess(
+        rank, pid, parent, stacks, is_python, is_launcher(or_none(str, found, "command") or "")
+    )
 
 
 def _rank(label: object) -> int | None:

@@ -17,7 +17,7 @@ from ..model import Frame, Language, NativeFrame, PythonFrame, Reason, Role, Sto
 from ..session.session import Session
 from ..snapshot.core_file import read_core
 from ..snapshot.facts import ProcessReport
-from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.finding import Finding
 from ..snapshot.report.full_stack import Area, area_at, full_stack
 from ..snapshot.report.telling_frame import place
 from ..stacks.roles import first_of_user

@@ -30,8 +30,9 @@ class Task:
 
     ``waits_for`` says in words what it awaits: ``Task-2``, ``gather of 3``, ``a future``. ``awaits`` are the tasks
     among it, ``other_futures`` the number of what else it is known to wait for, and ``through`` says by what: await,
-    gather, shield, wait, wait_for, or TaskGroup. ``awaited_by`` are the tasks that await this one. ``note`` says what
-    of it could not be read.
+    gather, shield, wait, wait_for, or TaskGroup. ``awaited_by`` are the tasks that await this one. Of one that waits
+    for an ``asyncio.Lock`` ``lock_holder`` is the task that has it, where that is known. ``may_be_cancelled``: it is in
+    a block that may end its wait, such as ``asyncio.timeout``. ``note`` says what of it could not be read.
     """
 
     address: int
@@ -48,6 +49,8 @@ class Task:
     through: str | None = None
     awaited_by: tuple[int, ...] = ()
     note: str | None = None
+    lock_holder: int | None = None
+    may_be_cancelled: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from .cpython.reader import (
 )
 from .cpython.tasks import read_tasks
 from .cpython.torch_distributed import read_distributed
-from .facts import Distributed, Lock
+from .facts import Distributed, Lock, Sleep
 from .interrupted_calls import with_call
 from .linux.memory import Memory, ProcessMemory
 from .linux.procfs import (
@@ -50,6 +50,7 @@ from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
 from .linux.socket_limits import time_limit
 from .linux.system_calls import POLLS, READS, WRITES, describe, descriptor_of, number_of
+from .sleeps import sleep_of
 from .unwind.unwinder import Unwinder
 
 _FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
@@ -104,7 +105,8 @@ class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
     ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``descriptors`` (what is open there), ``polled`` (the only
-    one that poll(2) is about, and whether it is to be written to) and ``limits`` (of sockets) are by OS thread id;
+    one that poll(2) is about, and whether it is to be written to), ``limits`` (of sockets) and ``sleeps`` are by OS
+    thread id;
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
     ``faulted``: the thread of which an instruction could not be carried out, and ended the process. ``code`` gives the
@@ -130,6 +132,7 @@ class Captured:
     descriptors: dict[int, str | None] = field(default_factory=dict)
     polled: dict[int, tuple[int | None, bool]] = field(default_factory=dict)
     limits: dict[int, float | None] = field(default_factory=dict)
+    sleeps: dict[int, Sleep | None] = field(default_factory=dict)
     tasks: Tasks | None = None
     distributed: Distributed | None = None
     recorders: list[int] = field(default_factory=list)
@@ -168,7 +171,10 @@ def capture(
         raise refusal(pid, 0)
     known = Known(AddressSpace(pid)) if known is None else known
     image = known.image
-    image.refresh()
+    # To read the map takes as long as all of a stop. That of the last sample will do, and is looked at afterwards.
+    is_of_last = stop and held is None and bool(known.pages) and wanted == _STACKS_ALONE
+    if not is_of_last:
+        image.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
     memory = ProcessMemory(pid, memory_file)
@@ -200,15 +206,18 @@ def capture(
     if held is not None:
         result.registers = dict(held)
         _read_at_rest(result, memory, image.rows)
+        _read_sleeps(result)
         _read_objects(result, wanted)
     elif stop:
         _read_stopped(pid, result, memory, wanted, known)
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
-    if image.refresh():
-        result.modules = image.modules
-    result.modules = [*result.modules, *_vdso(image, memory_file)]
+    image.refresh()
+    if is_of_last and image.modules != result.modules:
+        known.pages = frozenset()
+        return capture(pid, stop, wanted, held, memory_file, known)
+    result.modules = [*image.modules, *_vdso(image, memory_file)]
     rows = image.rows
     result.code = lru_cache(maxsize=1)(lambda: _code_in(rows))
     return result
@@ -265,14 +274,19 @@ def _held_once(
     copied: Collection[int],
 ) -> Hold:
     hold = Hold(pid)
+    copy = memory.keeper(copied)
     with _without_collections(), hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
         if copied:
-            memory.keep(copied)
+            keep = copy()
             _copy_stacks(result, memory, known.image.rows)
         else:
             _read_at_rest(result, memory, known.image.rows)
+            if wanted != _STACKS_ALONE:
+                _read_sleeps(result)
             _read_objects(result, wanted)
+    if copied:
+        keep()
     return hold
 
 
@@ -418,6 +432,13 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
                 continue
             is_gone = lock.kind == "mutex" and bool(call[2] & _FUTEX_PRIVATE) and _is_gone(result, lock)
             result.awaited[tid] = replace(lock, owner_is_gone=is_gone)
+
+
+def _read_sleeps(result: Captured) -> None:
+    for tid, registers in result.registers.items():
+        if (call := registers.system_call) is not None:
+            name, _ = describe(registers.architecture, call[0])
+            result.sleeps[tid] = sleep_of(result.facts.pid, name, call[1:], result.memory)
 
 
 def _is_nobodys(result: Captured, locks: LockReader, lock: Lock) -> bool:

@@ -8,15 +8,33 @@ from ..model import Stack, Tasks, Thread
 
 
 @dataclass(frozen=True)
+class LockHolder:
+    """A process that has a file locked. ``command`` is None of one that has ended."""
+
+    pid: int
+    command: str | None
+
+
+@dataclass(frozen=True)
 class Descriptor:
     """An open file of a process: its number and what is open (``pipe:[4711]``, a path, a socket with its ends).
 
-    ``others`` are the processes that have the other end of a pipe open; None where nobody has looked.
+    ``others`` are the processes that have the other end of a pipe open; None where nobody has looked. ``lock_holders``
+    are those that have the file locked; empty where that is not known.
     """
 
     number: int
     target: str | None
     others: tuple[int, ...] | None = None
+    lock_holders: tuple[LockHolder, ...] = ()
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """For how long a thread has asked to sleep: ``seconds``, those that are left, or (not ``is_left``) all of them."""
+
+    seconds: float
+    is_left: bool
 
 
 @dataclass(frozen=True)
@@ -24,7 +42,7 @@ class SystemCall:
     """The system call that a thread is in: its name, its arguments, and the descriptor that it is about.
 
     ``sends``: whether it waits until something can be written there; None of a call whose name tells. ``limit``: the
-    seconds after which the socket itself ends it.
+    seconds after which the socket itself ends it. ``sleep``: of a thread that sleeps for a set time.
     """
 
     name: str
@@ -32,6 +50,7 @@ class SystemCall:
     descriptor: Descriptor | None = None
     sends: bool | None = None
     limit: float | None = None
+    sleep: Sleep | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ from functools import cached_property
 from ..errors import DualdbgError
 from ..snapshot.capture import Captured, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport
-from ..snapshot.linux.descriptors import with_other_ends
 from ..snapshot.linux.targets import find_targets
+from ..snapshot.other_processes import with_other_processes
 from ..snapshot.report.assemble import Assembler
-from ..snapshot.report.diagnose import Finding, diagnose, one_look_cannot_tell
+from ..snapshot.report.diagnose import diagnose, one_look_cannot_tell
+from ..snapshot.report.finding import Finding
 from ..snapshot.report.telling_frame import where
 from ..snapshot.report.waits import Earlier
 from ..snapshot.take import parents_of_forks
@@ -110,7 +111,7 @@ def look_at(
         pid,
         began,
         ended,
-        tuple(with_other_ends(reports)),
+        tuple(with_other_processes(reports)),
         tuple(failures),
         libraries_of(taken[0].captured) if taken else (),
         captured_output(pid),

@@ -16,7 +16,7 @@ from ..shared.proc_files import read_status
 from ..snapshot.capture import Captured, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport, ThreadReport
 from ..snapshot.report.assemble import SIGNAL_FRAME, Assembler
-from ..snapshot.report.diagnose import Finding
+from ..snapshot.report.finding import Finding
 from ..snapshot.report.full_stack import area_at, full_stack
 from ..snapshot.report.telling_frame import where, where_faulted, with_fault_shown
 from ..symbols.source_lines import SourceLines

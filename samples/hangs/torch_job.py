@@ -272,7 +272,8 @@ def main():
     port = free_port()
     ranks = [start_rank(rank, port, kind, arguments.limit) for rank in range(RANKS)]
     for rank in ranks:
-        if rank.stdout.readline() != "there\n":
+        # gloo of some PyTorch (2.8) writes a line of its own to standard output before.
+        if "there\n" not in rank.stdout:
             sys.exit("a rank ended before it was there")
     if kind == "rank_is_dead":
         ranks[ODD].wait()

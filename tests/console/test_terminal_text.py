@@ -29,7 +29,7 @@ from dualdbg.console.style import Style
 from dualdbg.model import Notice, PythonFrame
 from dualdbg.snapshot.facts import Failure, ProcessReport
 from dualdbg.snapshot.linux.processes import PythonProcess
-from dualdbg.snapshot.report.diagnose import Finding
+from dualdbg.snapshot.report.finding import Finding
 from dualdbg.snapshot.report.movement import Movement
 from dualdbg.stack_listing import StackListing
 from dualdbg.symbols.callables.resolved import Resolved

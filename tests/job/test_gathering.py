@@ -21,6 +21,7 @@ from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source
 from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
+from dualdbg.known.launchers import is_launcher
 from dualdbg.snapshot.linux.procfs import read_rank
 
 from .test_verdict import row as rank_row
@@ -45,7 +46,14 @@ def frame(function: str, line: int = 1) -> dict[str, Any]:
     return {"kind": "python", "function": function, "file": "/job/train.py", "line": line, "number": 0}
 
 
-def process(pid: int, rank: int | None, *functions: str, parent: int = 1, threads: int = 1) -> dict[str, Any]:
+def process(
+    pid: int,
+    rank: int | None,
+    *functions: str,
+    parent: int = 1,
+    threads: int = 1,
+    command: str = "python a.py",
+) -> dict[str, Any]:
     stack = {"frames": [frame(one) for one in reversed(functions)]}
     idle = {"frames": [frame("idle")]}
     label = f"rank {rank}" if rank is not None else None
@@ -54,6 +62,7 @@ def process(pid: int, rank: int | None, *functions: str, parent: int = 1, thread
         "pid": pid,
         "parent": parent,
         "label": label,
+        "command": command,
         "threads": [stack, *[idle] * (threads - 1)],
     }
 
@@ -136,6 +145,49 @@ def test_processes_that_tell_no_rank_are_numbered(tmp_path: Path) -> None:
     assert job.is_numbered and functions(job) == {"a": {0, 1}, "b": {2, 3}} and not job.missing
 
 
+TORCHRUN = "/venv/bin/python3.11 /venv/bin/torchrun --nproc-per-node 4 train.py"
+
+
+def test_a_launcher_whose_ranks_have_not_begun_is_no_rank(tmp_path: Path) -> None:
+    rows = (
+        process(9, None, "main", command="sh run.sh"),
+        process(10, None, "main", parent=9, command=TORCHRUN),
+    )
+    file = written(tmp_path, "a", *rows)
+    job = gather([file])
+    assert (job.ranks, job.others, job.is_numbered) == (set(), 2, False)
+    assert job.launchers == [f"process 10 of {file}"]
+    job = gather([written(tmp_path, "b", *rows, process(11, None, "main", parent=10))])
+    assert (job.ranks, job.others, job.is_numbered) == ({0}, 2, True)
+
+
+def test_ranks_that_have_not_begun_are_missing(tmp_path: Path) -> None:
+    told = {**rank_row(1, 0, False, pid=10), "world_size": 4}
+    rows = process(5, None, "main", command=TORCHRUN), process(10, 1, "main", parent=5), told
+    job = gather([written(tmp_path, "a", *rows)])
+    assert (job.ranks, job.missing, job.world_size, job.launchers) == ({1}, "0, 2-3", 4, [])
+    assert heading(JobReport(job, judge(job))) == "1 rank of 4 in 1 file"
+
+
+@pytest.mark.parametrize(
+    ("command", "starts_ranks"),
+    [
+        (TORCHRUN, True),
+        ("python3 -u -m torch.distributed.run --nnodes 2 train.py", True),
+        ("/usr/bin/mpirun -n 4 python train.py", True),
+        ("python -X dev /venv/bin/torchrun train.py", True),
+        ("python train.py torchrun", False),
+        ("python -c import torchrun", False),
+        ("python -m train torch.distributed.run", False),
+        ("python -m", False),
+        ("torchrunner", False),
+        ("", False),
+    ],
+)
+def test_launchers_are_told_by_their_command_line(command: str, starts_ranks: bool) -> None:
+    assert is_launcher(command) is starts_ranks
+
+
 def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     good = written(
         tmp_path,
@@ -148,9 +200,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     bad = written(tmp_path, "bad", process(13, 1, "main"), {"event": "process"})
     job = gather([tmp_path / "nothing", bad, good])
     assert job.ranks == {0, 1}
-    assert [one for one in job.failures if "good: process 12: it is traced already" in one]
-    assert [one for one in job.failures if str(bad) in one and "line 2" in one]
-    assert [one for one in job.failures if str(tmp_path / "nothing") in one] and len(job.failures) == 3
+    assert [one for one in job.failures if "good: process 12: it is traced already" in one.text]
+    assert [one for one in job.failures if str(bad) in one.text and "line 2" in one.text]
+    assert [one for one in job.failures if str(tmp_path / "nothing") in one.text] and len(job.failures) == 3
     assert (job.files, job.unread) == (3, 1)
     report = JobReport(job, judge(job))
     assert heading(report) == "2 ranks in 2 of 3 files"

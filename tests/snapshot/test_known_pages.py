@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,7 +105,8 @@ def test_pages_that_are_gone_are_left_out() -> None:
     image.refresh()
     there = image.modules[0].start // PAGE
     memory = ProcessMemory(os.getpid())
-    memory.keep([there, 3])
+    copy = memory.keeper([there, 3])
+    copy()()
     memory.freeze()
     assert memory.read(there * PAGE, 4) == b"\x7fELF"
     with pytest.raises(UnreadableMemory):
@@ -119,3 +122,45 @@ def test_what_was_not_kept_is_read_at_another_stop(tmp_path: Path) -> None:
         again = capture(pid, wanted=WANTED, known=known)
         assert again.states[pid].frames == captured.states[pid].frames
         assert again.memory.late_pages == 0 and again.python_trouble is None
+
+
+def test_a_library_that_is_loaded_between_two_samples_is_known(tmp_path: Path) -> None:
+    """The map is read once for each sample, after it: of one that has changed the sample is taken again."""
+    library = tmp_path / "libmore.so"
+    source = "int spin(volatile int *go) { while (*go) ; return 0; }"
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-O1", "-o", library, "-xc", "-"], input=source, text=True, check=True
+    )
+    code = f"""
+import ctypes, sys
+print("ready", flush=True)
+def wait():
+    while True:
+        try:
+            open({str(tmp_path / "go")!r}).close()
+            return
+        except OSError:
+            sum(range(100))
+wait()
+def in_library():
+    ctypes.CDLL({str(library)!r}).spin(ctypes.byref(ctypes.c_int(1)))
+in_library()
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            known: dict[int, Known] = {}
+            wait_until(
+                lambda: bool(take([process.pid], wanted=WANTED, known=known) and known[process.pid].pages)
+            )
+            (tmp_path / "go").touch()
+            wait_until(lambda: str(library) in Path(f"/proc/{process.pid}/maps").read_text())
+            wait_until(lambda: "spin" in _functions(process.pid, known))
+        finally:
+            process.kill()
+
+
+def _functions(pid: int, known: dict[int, Known]) -> list[str | None]:
+    (report,), failures = take([pid], wanted=WANTED, known=known)
+    assert not failures and report.notes == ()
+    return [frame.function for frame in report.threads[0].stack.frames]

@@ -81,7 +81,7 @@ def test_a_lock_whose_owner_is_there_is_not_lost() -> None:
         ),
         (SystemCall("poll", (16, 1, 0xFFFFFFFF, 0, 0, 0), sends=False), "waits to read from descriptor 3"),
         (SystemCall("ppoll", (16, 1, 32, 0, 0, 0), sends=False), "waits, with a time limit, to read from"),
-        (SystemCall("flock", (3,) * 6), "waits in I/O on descriptor 3"),
+        (SystemCall("flock", (3,) * 6), "waits for the lock of the file at descriptor 3"),
     ],
 )
 def test_the_limit_and_the_direction_of_a_wait_are_said(call: SystemCall, words: str) -> None:

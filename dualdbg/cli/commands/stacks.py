@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...snapshot.capture import Known
     from ...snapshot.facts import Failure, ProcessReport
-    from ...snapshot.report.diagnose import Finding
+    from ...snapshot.report.finding import Finding
     from ...snapshot.report.movement import Movement
     from ...snapshot.report.waits import Earlier
     from ...stack_listing import StackListing
@@ -186,9 +186,9 @@ def _take(options: Namespace, pids: Sequence[int]) -> tuple[list[ProcessReport],
 
         reports += [report_core(path, wanted, lines=options.lines) for path in options.cores]
     if options.diagnose:
-        from ...snapshot.linux.descriptors import with_other_ends
+        from ...snapshot.other_processes import with_other_processes
 
-        reports = with_other_ends(reports)
+        reports = with_other_processes(reports)
     return reports if options.json else cleaned(reports), failures
 
 
@@ -304,7 +304,7 @@ def _write(
     findings: Sequence[Finding] | None,
 ) -> None:
     if findings is not None:
-        sys.stdout.write(listing.findings(findings))
+        sys.stdout.write(listing.findings(findings, reports))
     if reports:
         sys.stdout.write(listing.processes(reports, folded=not options.each))
     if options.tasks:

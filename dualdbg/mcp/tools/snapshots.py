@@ -20,9 +20,10 @@ from ...session.post_mortem import CoreSession
 from ...snapshot.capture import Wanted
 from ...snapshot.core_file import report_core
 from ...snapshot.facts import Failure, ProcessReport, ThreadReport
-from ...snapshot.linux.descriptors import with_other_ends
 from ...snapshot.linux.targets import find_targets
-from ...snapshot.report.diagnose import Finding, diagnose, one_look_cannot_tell
+from ...snapshot.other_processes import with_other_processes
+from ...snapshot.report.diagnose import diagnose, one_look_cannot_tell
+from ...snapshot.report.finding import Finding
 from ...snapshot.report.fold import Group, Member, fold
 from ...snapshot.report.telling_frame import place
 from ...snapshot.report.waits import Earlier
@@ -151,7 +152,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
         ),
     )
     listing = StackListing(Style())
-    text = listing.findings(rows) + "".join(map(listing.failure, failures))
+    text = listing.findings(rows, reports) + "".join(map(listing.failure, failures))
     text += "".join(f"task {one}\n" for one in answer.tasks) + f"{answer.next}\n"
     return Reply(answer, bounded_text(text))
 
@@ -234,7 +235,7 @@ async def _outside(
         read, failed = await in_thread(_take, some, stop, wanted, lines)
         reports, failures = [*reports, *read], [*failures, *failed]
     if wanted.locks:
-        reports = await in_thread(with_other_ends, reports)
+        reports = await in_thread(with_other_processes, reports)
     return reports, failures
 
 

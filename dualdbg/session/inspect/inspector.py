@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
+from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.roles import assign_roles
 from ..engines import NativeEngine, PythonEngine
@@ -301,12 +302,12 @@ class Inspector:
             return False
         from ...snapshot.report.assemble import waits_for_gil  # not needed to start
 
-        return not libraries or waits_for_gil(_native_top(stack.frames)) or await self.holds_gil(tid)
+        return not libraries or waits_for_gil(_native_top(stack.frames)) or bool(await self.attachment(tid))
 
-    async def holds_gil(self, tid: int) -> bool:
-        """Whether the thread holds the GIL. gdb holds the target."""
+    async def attachment(self, tid: int) -> Attachment:
+        """Whether the thread may run Python code where it stands. gdb holds the target."""
         python = self.reader.python_thread(tid)
-        return python is not None and python.holds_gil
+        return Attachment.WITHOUT_GIL if python is None else python.attachment
 
     async def gdb_thread(self, tid: int) -> int:
         """gdb's number of a thread. Raises CommandError when there is no such thread."""

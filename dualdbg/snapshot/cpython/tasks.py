@@ -19,6 +19,7 @@ from .fields import Fields
 from .futures import Futures, TaskLayout, Waiter, task_layout
 from .object_text import ObjectText
 from .reader import PythonReader, PythonState, PythonThreadState
+from .task_locks import TaskLocks
 
 MOST_TASKS = 10_000
 _WEAK_SETS, _SETS = ("_all_tasks", "_scheduled_tasks"), ("_eager_tasks",)
@@ -88,6 +89,7 @@ class _Reading:
         rows = _Rows(self._reader, self._fields, futures, self._states, threads, self._errors)
         tasks = [rows.row(one) for one in found]
         tasks = rows.with_waits(tasks, found)
+        tasks = TaskLocks(self._reader, self._fields, self._errors).with_locks(tasks)
         return Tasks(tuple(sorted(tasks, key=_order)), tuple(self._notes))
 
     def _namespace(self, interpreter: int) -> int:

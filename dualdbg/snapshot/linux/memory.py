@@ -12,7 +12,7 @@ import errno
 import os
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from ...errors import TargetGone, UnreadableMemory
 from ...target.blocked_calls import Call, may_be_fatal, why_blocked
@@ -139,27 +139,38 @@ class ProcessMemory(Memory):
         self._frozen, self.late_pages, self._missing = False, 0, frozenset()
         self.loaded.clear()
 
-    def keep(self, pages: Collection[int]) -> None:
-        """Keep the pages with these numbers as they are now, by one call where that is possible. Those that are not
-        mapped are left out.
+    def keeper(self, pages: Collection[int]) -> Callable[[], Callable[[], None]]:
+        """A function that copies the pages with these numbers as they are when it is called, by one call where that is
+        possible, and gives another one, which keeps them. All that takes time is done before the first, while the
+        process still runs, or by the second, when it runs again. Pages that are not mapped are left out.
         """
         runs = list(_runs(sorted(pages)))
-        if self._file is None and not may_be_fatal(Call.READ) and len(runs) <= _MOST_PARTS:
-            size = sum(count for _, count in runs) * PAGE
-            buffer = ctypes.create_string_buffer(size)
-            remote = (_Iovec * len(runs))(*(_Iovec(first * PAGE, count * PAGE) for first, count in runs))
-            local = _Iovec(ctypes.addressof(buffer), size)
-            vector = ctypes.cast(remote, ctypes.POINTER(_Iovec))
-            if _libc.process_vm_readv(self._pid, ctypes.byref(local), 1, vector, len(runs), 0) == size:
-                view, at = memoryview(buffer).cast("B"), 0
-                for first, count in runs:
-                    for number in range(first, first + count):
-                        self._pages[number] = view[at : at + PAGE]
-                        at += PAGE
-                return
-        for number in pages:
-            self.capture(number * PAGE, (number + 1) * PAGE)
-        self._missing = frozenset(pages) - self._pages.keys()
+        size = sum(count for _, count in runs) * PAGE
+        buffer = ctypes.create_string_buffer(size)
+        remote = (_Iovec * len(runs))(*(_Iovec(first * PAGE, count * PAGE) for first, count in runs))
+        local = _Iovec(ctypes.addressof(buffer), size)
+        vector = ctypes.cast(remote, ctypes.POINTER(_Iovec))
+        at_once = self._file is None and not may_be_fatal(Call.READ) and len(runs) <= _MOST_PARTS
+
+        def copy() -> Callable[[], None]:
+            if (
+                at_once
+                and _libc.process_vm_readv(self._pid, ctypes.byref(local), 1, vector, len(runs), 0) == size
+            ):
+                return keep
+            for number in pages:
+                self.capture(number * PAGE, (number + 1) * PAGE)
+            self._missing = frozenset(pages) - self._pages.keys()
+            return lambda: None
+
+        def keep() -> None:
+            view, at = memoryview(buffer).cast("B"), 0
+            for first, count in runs:
+                for number in range(first, first + count):
+                    self._pages.setdefault(number, view[at : at + PAGE])
+                    at += PAGE
+
+        return copy
 
     def capture(self, start: int, end: int) -> None:
         """Keep the pages of [start, end) as they are now; what is not mapped is left out."""

@@ -99,9 +99,9 @@ class Hold:
     def release(self) -> None:
         """Let every thread go on, with the signal that was on its way to it."""
         for tid, signal in self._signals.items():
-            request(DETACH, tid, signal)  # a thread that was killed meanwhile is gone: nothing to do
-        if self._began:
+            # Before the call: a thread that it wakes may be given our processor. That of the last one ends it all.
             self.seconds = time.perf_counter() - self._began
+            request(DETACH, tid, signal)  # a thread that was killed meanwhile is gone: nothing to do
         self._signals.clear()
 
     def swallow(self, signal: int, tid: int, deadline: float = _TO_TAKE) -> bool:

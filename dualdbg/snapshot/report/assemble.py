@@ -199,12 +199,13 @@ class Assembler:
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
         call = self._system_call(facts, registers)
+        has_gil = captured.python is not None and captured.python.layout.has_gil
         return ThreadReport(
             thread=Thread(
                 tid=facts.tid,
                 name=facts.name,
                 python_name=captured.names.get(facts.tid),
-                holds_gil=facts.tid == self._holder if captured.python is not None else None,
+                holds_gil=facts.tid == self._holder if has_gil else None,
                 waits_for_gil=waits if captured.python is not None else None,
                 state=None,
             ),
@@ -256,7 +257,8 @@ class Assembler:
         if number is not None and not self._captured.is_core:
             target = self._captured.descriptors.get(facts.tid)
             descriptor = describe_descriptor(self._captured.facts.pid, number, target)
-        return SystemCall(name, raw[1:], descriptor, sends, self._captured.limits.get(facts.tid))
+        limit, sleep = self._captured.limits.get(facts.tid), self._captured.sleeps.get(facts.tid)
+        return SystemCall(name, raw[1:], descriptor, sends, limit, sleep)
 
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:

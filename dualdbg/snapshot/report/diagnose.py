@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from ..linux.system_calls import POLLS, WRITES
 from .collectives import Member, Verdict, after_second_look, verdicts
-from .descriptor_waits import IO, OF_SERVICES, descriptor_wait
+from .database_waits import database_waits
+from .descriptor_waits import IO, OF_SERVICES, descriptor_wait, lock_holders
+from .finding import KINDS, Finding
 from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
 from .library_threads import (
@@ -23,48 +24,16 @@ from .library_threads import (
     notification_of,
 )
 from .standing import Standing, has_time_limit, slept, standing
-from .task_rings import rings as rings_of_tasks
-from .task_rings import stuck
-from .telling_frame import place, where
-from .waits import Earlier, Node, Scene, Wait, cycles, find_waits, lock_in_words
+from .task_rules import blocked_loops, task_deadlocks, with_blocked_loops
+from .telling_frame import where
+from .waits import Earlier, Node, Scene, Wait, cycles, find_waits, lock_in_words, name_of, process_name
 from .wording import activity
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that was seen. ``kind`` is one of ``KINDS``, which begin with the gravest.
-
-    ``tasks``: process id and address of each task of asyncio that it is about. ``waiting``: the threads that wait, as
-    they stood when they were looked at.
-    """
-
-    kind: str
-    text: str
-    threads: tuple[Node, ...] = ()
-    tasks: tuple[Node, ...] = ()
-    waiting: tuple[Standing, ...] = ()
-
-
-KINDS = (
-    "deadlock",
-    "task-deadlock",
-    "fork-with-lock",
-    "collective",
-    "workers",
-    "lock",
-    "gil",
-    "io",
-    "child",
-    "notification",
-    "gpu",
-    "busy",
-)
 
 _WORKER_WAITS = tuple(
     f"_MultiProcessingDataLoaderIter.{name}" for name in ("_try_get_data", "_get_data", "_next_data")
 )
 # Of the threads of a finding, so many wait: all, where nothing is said. Ranks are judged by what they do.
-_WAITING = {"workers": 1, "collective": 0, "gpu": 0, "busy": 0}
+_WAITING = {"workers": 1, "database": 0, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
 _CHILD_WAITS = ("wait4", "waitid")
@@ -86,12 +55,13 @@ def diagnose(
     rings = cycles(waits)
     in_rings = {wait.thread for ring in rings for wait in ring}
     findings = [_deadlock(scene, ring) for ring in rings]
-    findings += [finding for process in scene.shown for finding in _task_deadlocks(scene, process)]
+    findings += [finding for process in scene.shown for finding in task_deadlocks(scene, process)]
     told = set(in_rings)
     for rule in _RULES:
         for finding in rule(scene, waits, told):
             findings.append(finding)
             told.update(finding.threads)
+    findings = [with_blocked_loops(scene, finding) for finding in findings]
     findings = [replace(finding, waiting=_waiting(scene, finding)) for finding in findings]
     return sorted(findings, key=lambda finding: KINDS.index(finding.kind))
 
@@ -116,49 +86,14 @@ def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[
 # -- words -----------------------------------------------------------------------------------------
 
 
-def _name(scene: Scene, node: Node) -> str:
-    pid, tid = node
-    thread = scene.threads[node]
-    name = thread.thread.python_name or thread.thread.name
-    of_process = f" of {_process(scene, pid)}" if len(scene.processes) > 1 else ""
-    return f"thread {tid} {name}{of_process}"
-
-
-def _process(scene: Scene, pid: int) -> str:
-    label = scene.processes[pid].label
-    return f"process {pid}" + (f" ({label})" if label else "")
-
-
 def _deadlock(scene: Scene, ring: list[Wait]) -> Finding:
     lines = [f"deadlock: {len(ring)} threads wait for each other, and none can go on"]
     lines += [
-        f"{_name(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}, "
-        f"which {_name(scene, wait.holder)} holds"
+        f"{name_of(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}, "
+        f"which {name_of(scene, wait.holder)} holds"
         for wait in ring
     ]
     return Finding("deadlock", "\n".join(lines), tuple(wait.thread for wait in ring))
-
-
-def _task_deadlocks(scene: Scene, process: ProcessReport) -> list[Finding]:
-    found = stuck(process.tasks.tasks if process.tasks is not None else ())
-    findings = []
-    for ring in rings_of_tasks(found):
-        of_process = f" of {_process(scene, process.pid)}" if len(scene.processes) > 1 else ""
-        lines = [
-            f"deadlock: {len(ring)} tasks{of_process} await each other, and none can go on unless one is cancelled"
-        ]
-        for task in ring:
-            own = next((frame for frame in task.frames if not is_of_a_library(frame.file or "")), None)
-            at = f", in {place(own)}," if own is not None else ""
-            lines.append(f"task {task.name}{at} waits for {task.waits_for}")
-        findings.append(
-            Finding(
-                "task-deadlock",
-                "\n".join(lines),
-                tasks=tuple((process.pid, task.address) for task in ring),
-            )
-        )
-    return findings
 
 
 def _doing(thread: ThreadReport) -> str:
@@ -172,9 +107,9 @@ def _forks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
     return [
         Finding(
             "fork-with-lock",
-            f"{_name(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}\n"
+            f"{name_of(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}\n"
             f"process {wait.thread[0]} was forked from {wait.holder[0]} while "
-            f"{_name(scene, wait.holder)} held it, in {where(scene.threads[wait.holder])}: the child has the locked "
+            f"{name_of(scene, wait.holder)} held it, in {where(scene.threads[wait.holder])}: the child has the locked "
             "lock but not that thread, so nothing will ever release it there",
             (wait.thread,),
         )
@@ -190,7 +125,7 @@ def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
         lock = thread.waits_for
         if lock is None or lock.kind == "lock" or has_time_limit(thread.system_call):
             continue
-        text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which "
+        text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which "
         if lock.kind == "rlock":
             if lock.owner_is_gone:
                 text += "a thread has locked that is no more\nit has ended without releasing it, or had it when the "
@@ -237,9 +172,9 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
                 continue
             children = [each for each in scene.shown if each.parent == process.pid and is_worker(each)]
             lines = [
-                f"{_name(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
+                f"{name_of(scene, node)} waits for the next item of a DataLoader, in {where(thread)}",
                 *(
-                    f"its worker {_process(scene, child.pid)} is in {_doing(child.threads[0])}"
+                    f"its worker {process_name(scene, child.pid)} is in {_doing(child.threads[0])}"
                     for child in children
                     if not is_idle_worker(child.threads[0])
                 ),
@@ -263,9 +198,7 @@ def _of_itself(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[F
             continue
         if scene.holder_of(node[0], lock) != node:
             continue
-        text = (
-            f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which it holds itself"
-        )
+        text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which it holds itself"
         if lock.kind == "lock":
             text += f"\na Lock cannot be taken twice, as an RLock can; {_who_may_release(scene, node)}"
         findings.append(Finding("lock", text, (node,)))
@@ -281,7 +214,7 @@ def _alone(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
             continue
         if is_idle(scene, node, thread):
             continue
-        text = f"{_name(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}"
+        text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}"
         findings.append(Finding("lock", f"{text}\n{_who_may_release(scene, node)}", (node,)))
     return findings
 
@@ -314,10 +247,10 @@ def _held(
     findings = []
     for (holder, what), group in by_holder.items():
         thread = scene.threads[holder]
-        who = [_name(scene, wait.thread) for wait in group]
+        who = [name_of(scene, wait.thread) for wait in group]
         limit = ", with a time limit," if all(wait.limited for wait in group) else ""
         text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
-        text += f"which {_name(scene, holder)} holds in "
+        text += f"which {name_of(scene, holder)} holds in "
         text += _doing(thread)
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
@@ -346,7 +279,8 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
-        text = f"{_name(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
+        text = f"{name_of(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
+        text += lock_holders(scene, node[0], call.descriptor)
         findings.append(Finding("io", text, (node,)))
     return findings
 
@@ -363,7 +297,7 @@ def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fi
         number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
         which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
         findings.append(
-            Finding("child", f"{_name(scene, node)} waits for {which}, in {where(thread)}", (node,))
+            Finding("child", f"{name_of(scene, node)} waits for {which}, in {where(thread)}", (node,))
         )
     return findings
 
@@ -373,13 +307,13 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
     groups: dict[tuple[str, str], list[Node]] = {}
     for node, thread in _waiting_threads(scene, told):
         joined = node[0], thread.joins or 0
-        what = f"{_name(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
+        what = f"{name_of(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
         if what is not None and not is_service(scene, node, thread) and not is_idle(scene, node, thread):
             groups.setdefault((what, where(thread)), []).append(node)
     return [
         Finding(
             "notification",
-            f"{_list([_name(scene, node) for node in nodes])} {'wait' if len(nodes) > 1 else 'waits'} for {what}, "
+            f"{_list([name_of(scene, node) for node in nodes])} {'wait' if len(nodes) > 1 else 'waits'} for {what}, "
             f"in {at}",
             tuple(nodes),
         )
@@ -398,7 +332,7 @@ def _futexes(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
         if thread.thread.waits_for_gil or not is_in_program(node, thread) or is_idle(scene, node, thread):
             continue
         what = "to be woken" if lock is None or lock.kind == "mutex" else f"for {lock_in_words(lock)}"
-        text = f"{_name(scene, node)} waits {what}, in {where(thread)}\nwho is to end the wait is not known"
+        text = f"{name_of(scene, node)} waits {what}, in {where(thread)}\nwho is to end the wait is not known"
         findings.append(Finding("notification", text, (node,)))
     return findings
 
@@ -415,7 +349,7 @@ def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding
             continue
         if (gpu_call(was), where(was)) != (call, where(thread)):
             continue
-        text = f"{_name(scene, node)} {in_words(call)}, in {where(thread)}\n"
+        text = f"{name_of(scene, node)} {in_words(call)}, in {where(thread)}\n"
         seconds = f"{scene.earlier.seconds:g} s"
         if node in scene.moved or thread.state == _ON_A_PROCESSOR:
             text += f"it was there {seconds} ago too: in the same call, or in the next one of a loop"
@@ -443,7 +377,7 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
         has_slept = slept(was, thread)
         if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * seconds:
             continue
-        text = f"{_name(scene, node)} is busy: "
+        text = f"{name_of(scene, node)} is busy: "
         if has_slept:
             text += f"it used {used:.1f} s of CPU time in the last {seconds:g} s"
         else:
@@ -489,7 +423,9 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     _locks,
     _of_itself,
     _gil,
+    blocked_loops,
     _collectives,
+    database_waits,
     _io,
     _children,
     _notifications,

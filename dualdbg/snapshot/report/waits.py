@@ -91,6 +91,21 @@ def _moved(earlier: Earlier, processes: Sequence[ProcessReport]) -> Iterator[Nod
                 yield node
 
 
+def name_of(scene: Scene, node: Node) -> str:
+    """A thread, and where several processes are looked at which one it is of."""
+    pid, tid = node
+    thread = scene.threads[node]
+    name = thread.thread.python_name or thread.thread.name
+    of_process = f" of {process_name(scene, pid)}" if len(scene.processes) > 1 else ""
+    return f"thread {tid} {name}{of_process}"
+
+
+def process_name(scene: Scene, pid: int) -> str:
+    """A process, with its rank where it has one."""
+    label = scene.processes[pid].label
+    return f"process {pid}" + (f" ({label})" if label else "")
+
+
 def lock_in_words(lock: Lock) -> str:
     """A lock, with where it lies."""
     return f"{_LOCK_NAMES[lock.kind]} at {lock.address:#x}"
