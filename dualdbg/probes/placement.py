@@ -37,7 +37,7 @@ class _Iced:
         try:
             found = getattr(importlib.import_module("iced_x86"), name)
         except ImportError as error:
-            raise CannotPlace(f"the package iced-x86 cannot be loaded: {error}") from error
+            raise CannotPlace(MISSING) from error
         setattr(self, name, found)
         return found
 

@@ -13,7 +13,7 @@ from ..probes.recording import Shared
 _WORD = 8
 _AT_ONCE = 8192  # records in a piece: their room is used again when it is read
 # Seconds for a record that was begun, and in a ring that is half full: whoever is slower loses it, and no more.
-_WAIT, _SHORT_WAIT = 0.05, 0.002
+_WAIT, _SHORT_WAIT = 1.0, 0.01
 
 
 def complete(piece: memoryview, first: int) -> int:

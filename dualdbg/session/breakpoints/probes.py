@@ -104,7 +104,7 @@ class Probes:
         await self._native.insert_probe(place.number, _traced(address, probe, trace, False))
         self.tracing.counts_at(place, trace)
         place.is_looped = where.is_looped
-        if where.is_looped and self.tracing.times:
+        if where.is_looped and trace.times:
             place.untimed = ("it jumps back to its beginning, which looks like a call",)
         elif trace.times:
             try:
