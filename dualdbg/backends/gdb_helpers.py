@@ -146,6 +146,25 @@ class GdbHelpers(GdbValues):
         """
         return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
 
+    async def other_lines(self, pc: int) -> list[Visit]:
+        """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included.
+
+        Empty where no code of the author's is there.
+        """
+        return await self._helper(shapes.rows(Visit), "other-lines", pc)
+
+    async def insert_step_lines(
+        self, gdb_thread: int, pc: int, top: int, places: Sequence[tuple[int, str | None]]
+    ) -> list[int]:
+        """Set internal breakpoints for a thread that stands at ``pc`` in the frame that ends at ``top``; returns gdb's
+        numbers.
+
+        ``places``: addresses in that function, with its C name where it was inlined itself. Only those are taken to
+        which control may come before all others.
+        """
+        rows = [list(row) for row in places]
+        return await self._helper(shapes.numbers, "insert-step-lines", gdb_thread, pc, top, rows)
+
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions in [``start``, ``end``)."""
         return await self._helper(shapes.rows(CallSite), "calls", start, end)

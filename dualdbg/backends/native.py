@@ -73,6 +73,7 @@ class Visit:
     """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function.
 
     ``hides``: code that is not the author's was inlined just there; ``is_inlined``: the function was, into another.
+    ``is_inner``: of the lines around an address, those of what was inlined into the function there.
     """
 
     address: int
@@ -81,6 +82,7 @@ class Visit:
     function: str | None
     hides: bool = False
     is_inlined: bool = False
+    is_inner: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,7 @@ class Passing:
     then comes a table of virtual bases. None: not known. ``by_address``: types whose copy is not trivial.
     ``evidence``: what the code of the function tells; ``as_written``: types are shown as C++ has them.
     ``call``: what this call of it tells, as ``gdb_scripts/dualdbg_helpers/placing.py`` has it. ``callers_fill``:
-    callers pass every parameter.
+    callers pass every parameter. ``constructs``: there is no object yet where ``this`` leads.
     """
 
     parameters: tuple[tuple[str, str], ...]
@@ -179,6 +181,7 @@ class Passing:
     as_written: bool = False
     call: Mapping[str, Any] | None = None
     callers_fill: bool = True
+    constructs: bool = False
 
 
 @dataclass(frozen=True)

@@ -84,8 +84,9 @@ async def converse(
         console = subscribed.result()
         console.structured = interaction.json
         console.attended = interaction.has_prompt
+        console.pagination = True
         interrupts = Interrupts(console, interaction.has_prompt)
-        driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, spec_names)))
+        driving = asyncio.ensure_future(interrupts.watch(_drive(console, interaction, show, spec_names)))
         waits = [starting, driving, show.broken]
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         if starting.done():
@@ -130,7 +131,7 @@ async def _leave(
     await console.close()
 
 
-async def _drive(console: Console, interaction: Interaction, spec_names: Names) -> int:
+async def _drive(console: Console, interaction: Interaction, show: Sink, spec_names: Names) -> int:
     """Run all commands, until the session is over or there are no more."""
     from .script import run_commands, run_lines, show_every_stop
 
@@ -142,7 +143,7 @@ async def _drive(console: Console, interaction: Interaction, spec_names: Names) 
             if interaction.has_prompt:
                 from .prompt import Prompt
 
-                await Prompt(console, spec_names).run()
+                await Prompt(console, show, spec_names).run()
             elif not interaction.batch:
                 await run_lines(console, sys.stdin.fileno())
     except Quit:

@@ -25,7 +25,9 @@ def job_html(report: JobReport) -> str:
         for row in report.missing:
             about = [("why", row.reason), ("next", row.hint), *(("its words", text) for text in row.details)]
             parts.append(f"<details><summary>{one(', '.join(row.nodes))}</summary>{table(about)}</details>")
-        parts += [f"<pre>{several(text)}</pre>" for text in report.job.failures]
+        for each in report.job.failures:
+            hint = f"<p>{one(each.hint)}</p>" if each.hint else ""
+            parts.append(f"<pre>{several(each.text)}</pre>{hint}")
     parts.append("<h2>Where the ranks are, the odd ones first</h2>")
     parts += [_row(row) for row in rows(report.job.root)]
     return page(f"A job: {heading(report)}", parts)

@@ -44,7 +44,7 @@ def job_to_json(report: JobReport) -> list[dict[str, Any]]:
             }
             for row in report.missing
         ),
-        *({"event": "failure", "text": text} for text in job.failures),
+        *({"event": "failure", "text": each.text, "hint": each.hint} for each in job.failures),
         *(
             {
                 "event": "verdict",

@@ -24,7 +24,12 @@ def troubles(report: JobReport, style: Style) -> list[str]:
         if row.hint:
             lines.append(f"  {visible(row.hint)}")
     lines += _more(len(report.missing), "reasons")
-    lines += [style.paint("error", f"dualdbg: {visible(line)}") for line in report.job.failures[:SHOWN]]
+    of_hint: dict[str, list[str]] = {}
+    for each in report.job.failures[:SHOWN]:
+        of_hint.setdefault(each.hint, []).append(each.text)
+    for hint, texts in of_hint.items():
+        lines += [style.paint("error", f"dualdbg: {visible(text)}") for text in texts]
+        lines += [f"  {visible(hint)}"] if hint else []
     return lines + _more(len(report.job.failures), "failures")
 
 

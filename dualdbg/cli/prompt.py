@@ -11,6 +11,8 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import DynamicCompleter
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -25,15 +27,20 @@ from ..console.value_names import names_at_end
 from ..model import Reason
 from ..private_files import open_to_append
 from .completion import PromptCompleter
+from .pager import QUESTION, Pager
+from .sinks import Sink
 
 _NAME = "dualdbg"
+_ENOUGH = "q"  # the rest of an answer is not wanted
 
 
 class Prompt:
     """Reads commands and runs them, until the session is over."""
 
-    def __init__(self, console: Console, spec_names: Names) -> None:
+    def __init__(self, console: Console, show: Sink, spec_names: Names) -> None:
         self._console = console
+        self._show = show
+        self._pager = Pager(_size)
         self._functions = FunctionNames(lambda: console.session)
         self._preparing: asyncio.Task[None] | None = None
         completer = PromptCompleter(
@@ -53,6 +60,9 @@ class Prompt:
             output=_output(),
         )
         self._asker: PromptSession[str] = PromptSession(history=InMemoryHistory(), output=_output())
+        self._more: PromptSession[str] = PromptSession(
+            history=InMemoryHistory(), output=_output(), key_bindings=_keys_of_pager(), erase_when_done=True
+        )
         self._last: tuple[str, Command] | None = None
         self._interrupts = 0  # Ctrl-C presses in a row
 
@@ -67,7 +77,7 @@ class Prompt:
                 line = await self._read()
                 if line is not None:
                     self._interrupts = 0
-                    await self._execute(line)
+                    await self._by_screens(line)
                 if line is not None or self._console.current.ended:
                     await self._settle()
         finally:
@@ -82,6 +92,26 @@ class Prompt:
         stop = self._console.session.stop
         if stop is not None and stop.reason is Reason.PAUSE:
             self._interrupts = 1
+
+    async def _by_screens(self, line: str) -> None:
+        """Run a line. What it answers comes a screen at a time, where the terminal has one."""
+        if not self._console.pagination or os.environ.get("TERM") == "dumb":  # Emacs scrolls by itself
+            await self._execute(line)
+            return
+        self._show.pager = self._pager
+        self._pager.begin()
+        try:
+            await self._execute(line)
+            while self._pager.holds:
+                answer = await self._ask(self._more, QUESTION)
+                if answer == "":
+                    self._show.write(self._pager.more())
+                else:
+                    self._show.write(self._pager.news() if answer == _ENOUGH else self._pager.rest())
+        finally:
+            self._show.write(self._pager.rest())
+            self._pager.end()
+            self._show.pager = None
 
     async def _execute(self, line: str) -> None:
         if line.strip() or self._console.interaction is not None:
@@ -174,14 +204,34 @@ async def _read_line(editor: PromptSession[str], text: str) -> str:
         raise _Interrupted(editor.default_buffer.text) from None
 
 
+def _size() -> Size:
+    columns, rows = shutil.get_terminal_size()
+    return Size(rows=rows, columns=columns)
+
+
+def _keys_of_pager() -> KeyBindings:
+    """One key answers: Enter and the space bar go on."""
+    answers = {" ": "", "q": _ENOUGH, "Q": _ENOUGH, "c-c": _ENOUGH, "c-d": _ENOUGH, "c": "c", "C": "c"}
+    bindings = KeyBindings()
+
+    def bind(key: str, answer: str) -> None:
+        @bindings.add(key)
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(result=answer)
+
+    for key, answer in answers.items():
+        bind(key, answer)
+
+    @bindings.add(Keys.Any)
+    def _(_event: KeyPressEvent) -> None:
+        """Nothing is typed here."""
+
+    return bindings
+
+
 def _output() -> Output:
     """A terminal that is never asked where its cursor is: a late answer would become input of the target."""
-
-    def size() -> Size:
-        columns, rows = shutil.get_terminal_size()
-        return Size(rows=rows, columns=columns)
-
-    return Vt100_Output(sys.stdout, size, term=os.environ.get("TERM"), enable_cpr=False)
+    return Vt100_Output(sys.stdout, _size, term=os.environ.get("TERM"), enable_cpr=False)
 
 
 def open_history() -> History:

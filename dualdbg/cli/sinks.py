@@ -5,25 +5,35 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..console.reports import Report
+
+if TYPE_CHECKING:
+    from .pager import Pager
 
 
 class Sink:
     """Writes each report as soon as it is there. Made in the event loop.
 
-    ``broken`` raises the OSError of an output that nobody reads any more; later reports are dropped.
+    ``broken`` raises the OSError of an output that nobody reads any more; later reports are dropped. ``pager`` is that
+    of a prompt.
     """
 
     def __init__(self, render: Callable[[Report], str]) -> None:
         self._render = render
+        self.pager: Pager | None = None
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def __call__(self, report: Report) -> None:
         if self.broken.done():
             return
         text = self._render(report)
-        if not text:
+        self.write(text if self.pager is None else self.pager.passed(report, text))
+
+    def write(self, text: str) -> None:
+        """Write what a report was made to."""
+        if not text or self.broken.done():
             return
         try:
             sys.stdout.write(text)

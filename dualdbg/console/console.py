@@ -109,6 +109,7 @@ class Console:
         self.stops_together = False  # every process stops when one does
         self.at_stops: AtStops | None = AtStops()  # None where the front end runs no lines at stops
         self.takes_python = True  # the front end can ask for lines of Python (interact)
+        self.pagination: bool | None = None  # at a prompt, long answers by the screen; None: no prompt comes
         self.interaction: Interaction | None = None  # the lines that are typed now are Python's
         self._show = show
         self._command: asyncio.Future[None] | None = None
@@ -229,7 +230,7 @@ class Console:
         ``give_up``, asked before each wait, ends it.
         """
         while True:
-            await self._flushed()
+            await self.flush()
             self.turn_to_a_stop()
             line = self.due_line()
             if line is not None:
@@ -253,15 +254,12 @@ class Console:
 
     async def flush(self) -> None:
         """Wait until every event so far is shown."""
-        await self._flushed()
+        for view in self.views:
+            await self._while_consuming(view.events.join())
 
     async def until_current_ends(self) -> None:
         """Wait until the session of the current process is over."""
         await self.current.session.ended.wait()
-
-    async def _flushed(self) -> None:
-        for view in self.views:
-            await self._while_consuming(view.events.join())
 
     async def _while_consuming(self, work: Coroutine[Any, Any, object]) -> None:
         """Await ``work``. Raises the error of a task that shows events: without that task it would wait for ever."""
@@ -362,13 +360,13 @@ class Console:
             if error is None:
                 raise
             self.failed = True
-            await self._flushed()
+            await self.flush()
             message = error.message
             if self.at_stops is not None and self.at_stops.failed():
                 message += "; what follows in the file is not done"
             instead = "" if command is not None else instead_of(line.partition(" ")[2]) or instead_of(line)
             self.show(ErrorReport(message, instead or error.hint))
-        await self._flushed()
+        await self.flush()
         return command
 
     async def _interact(self, interaction: Interaction, line: str) -> None:

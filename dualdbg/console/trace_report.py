@@ -47,6 +47,7 @@ def text(summary: Summary, style: Style, callers: int = _CALLERS) -> str:
     lines += _untimed(called, summary, style)
     if summary.dropped:
         full = f"{summary.dropped:,} hits were counted and not taken down: the rings were full"
+        full += ", or a thread left them by a jump, or was held up"
         lines += ["", style.paint("warning", full), "  callers and values are those of the others"]
     return "".join(f"{line}\n" for line in lines)
 
@@ -83,8 +84,9 @@ def _times(times: Times | None) -> str:
 
 def _counted(row: Row, summary: Summary) -> str:
     hits = row.hits or 0
+    looped = "; with each turn of the loop at its beginning" if row.is_looped else ""
     not_always = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{not_always}"
+    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{looped}{not_always}"
 
 
 def _details(row: Row, most: int) -> list[str]:
@@ -130,6 +132,8 @@ def _row(row: Row) -> dict[str, Any]:
         "hits": row.hits,
         "why": row.why,
     }
+    if row.is_looped:
+        told["looped"] = True
     if row.times is not None:
         told["timed"] = row.times.count
         told["time"] = round(row.times.total, 9)

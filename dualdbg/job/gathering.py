@@ -33,6 +33,14 @@ class Seen:
         return all_stand_still(self.waiting, now.waiting, max(least, now.time - self.time))
 
 
+@dataclass(frozen=True)
+class Unread:
+    """A file or a process that could not be read, with the file's name, and what to type next."""
+
+    text: str
+    hint: str = ""
+
+
 @dataclass
 class Job:
     """All ranks that were read.
@@ -40,8 +48,8 @@ class Job:
     ``files`` were named, ``unread`` are those of them of which nothing could be read.
     ``is_numbered``: no process told its rank, and they are numbered as they came. ``others`` counts processes that are
     no ranks: launchers, and what ranks have started. ``launchers`` are those of files without a rank. ``twice`` are
-    ranks that several processes claim. ``failures`` are files and processes that could not be read, each with the
-    file's name. ``members`` say what the ranks do in torch.distributed, by the file's name.
+    ranks that several processes claim. ``failures`` are files and processes that could not be read. ``members`` say
+    what the ranks do in torch.distributed, by the file's name.
     """
 
     root: Node = field(default_factory=Node)
@@ -51,7 +59,7 @@ class Job:
     others: int = 0
     launchers: list[str] = field(default_factory=list)
     twice: set[int] = field(default_factory=set)
-    failures: list[str] = field(default_factory=list)
+    failures: list[Unread] = field(default_factory=list)
     findings: list[Seen] = field(default_factory=list)
     members: list[tuple[str, RecordedRank]] = field(default_factory=list)
 
@@ -106,7 +114,7 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
                 else:
                     here[found.pid] = found
         except BadRecord as error:
-            job.failures.append(error.message)
+            job.failures.append(Unread(error.message, error.hint))
             job.unread += not is_begun
         launching = _launching(without)
         job.others += len(launching)
@@ -161,6 +169,6 @@ def _take(job: Job, rank: int, found: RecordedProcess, having: dict[RecordedStac
 
 def _note(job: Job, name: str, remark: Remark) -> None:
     if remark.is_failure and len(job.failures) < _MOST_REMARKS:
-        job.failures.append(f"{name}: {remark.text}")
+        job.failures.append(Unread(f"{name}: {remark.text}", remark.hint))
     elif not remark.is_failure and len(job.findings) < _MOST_REMARKS:
         job.findings.append(Seen(name, remark.text, remark.waiting, remark.time))

@@ -63,13 +63,14 @@ class RecordedProcess:
 @dataclass(frozen=True)
 class Remark:
     """What a file says besides stacks: a process that was not read, or something that was seen, with the threads that
-    wait, as they stood at that ``time``, in seconds since 1970."""
+    wait, as they stood at that ``time``, in seconds since 1970. ``hint``: what to type next, of what was not read."""
 
     is_failure: bool
     text: str
     kind: str = ""
     waiting: tuple[Standing, ...] = ()
     time: float = 0.0
+    hint: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,9 @@ def recorded(
                 elif event == "rank":
                     yield recorded_rank(found)
                 elif event == "error":
-                    pid = found.get("pid")
-                    yield Remark(True, f"process {pid}: {checked(str, found.get('message'), 'message')}")
+                    text = checked(str, found.get("message"), "message")
+                    hint = or_none(str, found, "hint") or ""
+                    yield Remark(True, f"process {found.get('pid')}: {text}", hint=hint)
                 elif event == "finding":
                     text, kind = (checked(str, found.get(each), each) for each in ("text", "kind"))
                     yield Remark(False, text, kind, *recorded_standings(found))

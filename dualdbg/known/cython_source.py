@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .cython_names import ACCESSORS, CythonName
+
 MODULE = "<module>"  # what the lines outside of functions belong to
 
 _CLASS = re.compile(r"(?:cdef\s+)?(?:public\s+|api\s+|cppclass\s+)*class\s+(?P<name>\w+)")
@@ -81,3 +83,13 @@ def function_at(functions: Sequence[Function], line: int) -> Function | None:
     """The innermost function that a line belongs to; None for the code of the module."""
     around = [one for one in functions if one.first <= line <= one.last]
     return max(around, key=lambda one: one.first, default=None)
+
+
+def is_of(name: CythonName | None, owner: Function | None) -> bool:
+    """Whether a C function belongs to a function of the source; None is the code of the module."""
+    if name is None:
+        return False
+    if owner is None:
+        return name.path[-1] == MODULE
+    path = name.path[:-1] if name.path[-1] in ACCESSORS else name.path
+    return owner.path in (path[-len(owner.path) :], name.path[-len(owner.path) :])

@@ -23,7 +23,8 @@ class ConditionWriter:
     """Writes conditions about what is true at a placement.
 
     ``known``: memory that is there as long as the function is, as pairs of start and end. The program goes on at the
-    label ``not_true`` where the condition is false, and at ``undecided`` where it has no value; else behind it.
+    label ``not_true`` where the condition is false, and at ``undecided`` where it has no value; else behind it. At
+    ``refused`` rax has the error by which the kernel did not say that memory is there.
     """
 
     writer: Writer
@@ -31,6 +32,7 @@ class ConditionWriter:
     known: Sequence[tuple[int, int]]
     not_true: int
     undecided: int
+    refused: int
 
     def write(self, condition: Sequence[Operation]) -> None:
         """Write it. Raises CannotCompile."""
@@ -231,9 +233,11 @@ class ConditionWriter:
         self.writer.ri("OR_RM64_IMM8", "rdi", -1)
         self.writer.number("rdx", 0)
         self.writer.number("r10", 8)
+        self.writer.marks.add("asking")
         self.writer.system_call(RT_SIGPROCMASK)
+        self.writer.marks.remove("asking")
         self.writer.ri("CMP_RM64_IMM8", "rax", -_EINVAL)
-        self.writer.branch("JNE_REL32_64", self.undecided)  # gdb says why it has no value
+        self.writer.branch("JNE_REL32_64", self.refused)
         if skip is not None:
             self.writer.here(skip)
 

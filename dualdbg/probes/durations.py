@@ -3,6 +3,9 @@
 The place in the table is that of the stack pointer, which is the same at the first instruction of a call and at its
 return. Who finds another call there knows no time: a call that an exception or longjmp has ended leaves what the next
 one at the same place of the stack writes over.
+
+While somebody reads or writes a place it has the stack pointer plus one. A jump out of a signal handler that
+interrupted that leaves it so. Who comes with the same stack pointer knows it: nobody who is still at work can have it.
 """
 
 from __future__ import annotations
@@ -27,7 +30,6 @@ from .recording import (
 DURATION = WORDS - 1
 """The word of a record of a return that has how long the call took; its time is that of the call."""
 _SPREAD = 0x9E3779B97F4A7C15  # 2**64 by the golden ratio: neighbours come far apart
-_BUSY = 1  # somebody reads or writes the place
 
 
 def forget(writer: Writer, trace: Trace) -> None:
@@ -40,19 +42,19 @@ def forget(writer: Writer, trace: Trace) -> None:
 
 def begin(writer: Writer, trace: Trace) -> None:
     """Leave what is known of a call; r10 is the time of its record. It begins at the end of our work."""
-    busy = writer.new_label()
+    busy, left = writer.new_label(), writer.new_label()
     if not trace.takes_down:
         _time(writer)
         writer.rr("MOV_R64_RM64", "r10", "rdx")
     _find(writer, trace)
-    writer.number("rax", _BUSY)
-    place = iced.MemoryOperand(base=register("r11"), displ=0, displ_size=0)
-    writer.add(iced.Instruction.create_mem_reg(iced.Code.XCHG_RM64_R64, place, register("rax")))
-    writer.marks.add("taking")
-    writer.ri("CMP_RM64_IMM8", "rax", _BUSY)
-    writer.branch("JE_REL32_64", busy)
-    writer.marks.discard("taking")
-    writer.marks.add("claimed")
+    writer.load("MOV_R64_RM64", "rax", "r11", 8 * NUMBER)
+    writer.load("LEA_R64_M", "rcx", "r9", 1)
+    writer.rr("CMP_R64_RM64", "rax", "rcx")
+    writer.branch("JE_REL32_64", left)
+    writer.ri("TEST_RM8_IMM8", "al", 1)
+    writer.branch("JNE_REL32_64", busy)
+    writer.here(left)
+    _claim(writer, busy)
     writer.rr("MOV_R64_RM64", "rax", "r11")
     writer.rr("MOV_R64_RM64", "rdx", "r10")
     fill(writer, trace, "r10")
@@ -70,12 +72,9 @@ def end(writer: Writer, trace: Trace, call: int) -> None:
     writer.rr("MOV_R64_RM64", "r10", "rdx")
     _find(writer, trace)
     writer.rr("MOV_R64_RM64", "rax", "r9")
-    writer.number("rcx", _BUSY)
-    _compare_exchange(writer, "rcx")
-    writer.marks.add("claiming")
-    writer.branch("JNE_REL32_64", unknown)
-    writer.marks.discard("claiming")
-    writer.marks.update(("claimed", "passed"))
+    writer.load("LEA_R64_M", "rcx", "r9", 1)
+    _claim(writer, unknown)
+    writer.marks.add("passed")
     thread_of(writer, trace, "ecx")
     _compare(writer, 8 * THREAD, "ecx")
     writer.branch("JNE_REL32_64", release)  # a forked child has the table too
@@ -102,6 +101,15 @@ def end(writer: Writer, trace: Trace, call: int) -> None:
     writer.store("MOV_RM64_R64", "r11", 8 * NUMBER, "rcx")
     writer.marks.difference_update(("claimed", "passed"))
     writer.here(unknown)
+
+
+def _claim(writer: Writer, taken: int) -> None:
+    """Put rcx into the place if it has rax: nobody else uses it then. Goes to the label where it has not."""
+    _compare_exchange(writer, "rcx")
+    writer.marks.add("claiming")
+    writer.branch("JNE_REL32_64", taken)
+    writer.marks.discard("claiming")
+    writer.marks.add("claimed")
 
 
 def _time(writer: Writer) -> None:

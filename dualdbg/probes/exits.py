@@ -7,7 +7,7 @@ Bytes that may be data are not written to: code is what the function's own jumps
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +17,10 @@ from .placement import (
     Function,
     Placement,
     all_targets,
+    branches_around,
     check_movable,
     check_page,
+    follow,
     iced,
     is_through_got,
     target_of,
@@ -40,6 +42,9 @@ def find(function: Function, taken: range, going_on: frozenset[int] = frozenset(
     known to be other functions.
     """
     search = _Search(function, [taken], going_on)
+    stranger = search.who_jumps_in()
+    if stranger is not None:  # it comes to a way out without a call: that of an earlier one may be there yet
+        return Exits((), (f"code of another function, at {stranger:#x}, jumps into it",))
     left_out = []
     for body in search.bodies:
         for index, one in enumerate(body):
@@ -60,33 +65,37 @@ class _Search:
 
     def __post_init__(self) -> None:
         self.pieces = [(self.function.start, self.function.code)]
-        self._reached: dict[int, Any] = {}  # by address
-        self._follow([self.function.start, *self.function.pads])
+        self._others = list(self.function.others)
+        self._reached = follow([self.function.start, *self.function.pads], self._piece_at)
         self.has_table = any(map(_is_table, self._reached.values()))
         self.bodies = [body for piece in self.pieces for body in self._bodies(*piece)]
         self.targets = sorted({*all_targets(self.function), *self.function.pads})
 
-    def _follow(self, waiting: list[int]) -> None:
-        """Note the instructions that are come to from there, and the pieces of code they are in."""
-        others = list(self.function.others)
-        while waiting:
-            target = waiting.pop()
-            found = [other for other in others if _is_of(other, target)]
-            self.pieces += found
-            others = [other for other in others if other not in found]
-            piece = next((one for one in self.pieces if one[0] <= target < one[0] + len(one[1])), None)
-            if piece is None:
-                continue
-            start, code = piece
-            for one in _decoded(target, code[target - start :]):
-                if one.ip in self._reached or one.code == iced.Code.INVALID:
-                    break
-                self._reached[one.ip] = one
-                leads = target_of(one)
-                if leads is not None and not one.is_call_near:
-                    waiting.append(leads)
-                if one.flow_control in _ends_of_flow():
-                    break
+    def _piece_at(self, target: int) -> tuple[int, bytes] | None:
+        """The piece of its code at an address that it leads to: it is one of its own from then on."""
+        found = next((other for other in self._others if _is_of(other, target)), None)
+        if found is not None:
+            self._others.remove(found)
+            self.pieces.append(found)
+        return next((one for one in self.pieces if one[0] <= target < one[0] + len(one[1])), None)
+
+    def who_jumps_in(self) -> int | None:
+        """Where a neighbour has a jump or call to its middle; None where none has."""
+        return next(
+            (
+                at
+                for at, leads in branches_around(self.function)
+                if self.function.start != leads and _is_in(leads, self.pieces)
+                if not _is_in(at, (*self.pieces, *self.function.others))
+                if not self._catches(at)
+            ),
+            None,
+        )
+
+    def _catches(self, address: int) -> bool:
+        """Whether code is in a part of it that is come to by exceptions alone."""
+        bounds = next((one for one in self.function.functions if one[0] <= address < one[1]), (0, 0))
+        return any(bounds[0] <= pad < bounds[1] for pad in self.function.pads)
 
     def _bodies(self, start: int, code: bytes) -> Iterator[list[Any]]:
         """The instructions of a piece, each run of them that follow one another.
@@ -208,10 +217,14 @@ class _Search:
         return code[site - start : site - start + size]
 
 
-def _is_of(piece: tuple[int, bytes], target: int | None) -> bool:
+def _is_in(address: int, pieces: Iterable[tuple[int, bytes]]) -> bool:
+    return any(start <= address < start + len(code) for start, code in pieces)
+
+
+def _is_of(piece: tuple[int, bytes], target: int) -> bool:
     """Whether a jump goes on in this piece of code, and not by a stub in it to another library."""
     start, code = piece
-    if target is None or not start <= target < start + len(code):
+    if not start <= target < start + len(code):
         return False
     first = next(
         (one for one in _decoded(target, code[target - start :]) if one.code != iced.Code.ENDBR64), None
@@ -232,11 +245,6 @@ def _is_padding(one: Any) -> bool:
 def _is_table(one: Any) -> bool:
     """Whether it is a jump through a table, or may be one."""
     return one.flow_control == iced.FlowControl.INDIRECT_BRANCH and not _leaves_by_memory(one)
-
-
-def _ends_of_flow() -> tuple[Any, ...]:
-    flow = iced.FlowControl
-    return flow.UNCONDITIONAL_BRANCH, flow.INDIRECT_BRANCH, flow.RETURN, flow.EXCEPTION
 
 
 def _leaves_by_memory(one: Any) -> bool:

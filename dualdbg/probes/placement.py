@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
-
-iced: Any
-try:
-    iced = importlib.import_module("iced_x86")
-except ImportError:  # it has no wheel for this system
-    iced = None
 
 JUMP = 5  # bytes of `jmp rel32`
 MISSING = "the package iced-x86 is not installed: pip install 'dualdbg[fast]'"
@@ -36,6 +30,22 @@ class CannotPlace(Exception):
     """No jump is placed there; the text says why."""
 
 
+class _Iced:
+    """The package iced_x86, loaded when something of it is wanted: most sessions want nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            found = getattr(importlib.import_module("iced_x86"), name)
+        except ImportError as error:
+            raise CannotPlace(f"the package iced-x86 cannot be loaded: {error}") from error
+        setattr(self, name, found)
+        return found
+
+
+# It has no wheel for some systems.
+iced: Any = _Iced() if importlib.util.find_spec("iced_x86") is not None else None
+
+
 @dataclass(frozen=True)
 class Function:
     """The bytes of a function, and what else may lead into it.
@@ -43,7 +53,8 @@ class Function:
     ``others``: code that may jump back into it, each piece with its address: the seldom run part (``.cold``), what it
     jumps to. ``around``: the code before and behind it, with the address of the first byte; a label in the middle of a
     function written in assembler may be jumped to from its neighbours. ``functions``: where functions begin
-    and end there, in order. ``pads``: where its exceptions land.
+    and end there, in order. ``pads``: where its exceptions land. ``is_described``: there is unwind info for it, as for
+    what compilers make; else nothing but a name says that this is code.
     """
 
     start: int
@@ -52,11 +63,17 @@ class Function:
     around: tuple[int, bytes] = (0, b"")
     functions: tuple[tuple[int, int], ...] = ()
     pads: tuple[int, ...] = ()
+    is_described: bool = True
 
     @property
     def end(self) -> int:
         """The address behind its last byte."""
         return self.start + len(self.code)
+
+    def piece_at(self, address: int) -> tuple[int, bytes] | None:
+        """The part of its code that an address is in."""
+        pieces = ((self.start, self.code), *self.others)
+        return next((one for one in pieces if one[0] <= address < one[0] + len(one[1])), None)
 
 
 @dataclass(frozen=True)
@@ -64,7 +81,8 @@ class Placement:
     """``site`` is where the jump is written, ``moved`` the instructions that it takes the place of.
 
     ``frame``: how far rbp is above rsp at the site, where that is certain. ``is_exit``: the last of the instructions
-    leaves the function; ``original`` may have padding behind it then.
+    leaves the function; ``original`` may have padding behind it then. ``is_looped``: the function jumps back to it, so
+    that it may be come to several times in a call.
     """
 
     site: int
@@ -72,6 +90,7 @@ class Placement:
     original: bytes
     frame: int | None
     is_exit: bool = False
+    is_looped: bool = False
 
     @property
     def end(self) -> int:
@@ -109,6 +128,7 @@ def place(address: int, function: Function) -> Placement:
     body = list(iced.Decoder(64, function.code, ip=function.start))
     if any(one.code == iced.Code.INVALID for one in body):
         raise CannotPlace("its instructions are not all understood")
+    _check_is_code(function)
     index = next((at for at, one in enumerate(body) if one.ip == address), None)
     if index is None:
         raise CannotPlace("it is not at the beginning of an instruction of its function")
@@ -132,7 +152,10 @@ def place(address: int, function: Function) -> Placement:
     forbidden = range(site + (site == address), site + size)
     _check_ways_in(body, function, forbidden, {one.ip for one in moved[1:]})
     offset = site - function.start
-    return Placement(site, tuple(moved), function.code[offset : offset + size], _frame(body[:index]))
+    parts = [body, *(iced.Decoder(64, code, ip=start) for start, code in function.others)]
+    is_looped = any(target_of(one) == site and not one.is_call_near for part in parts for one in part)
+    original = function.code[offset : offset + size]
+    return Placement(site, tuple(moved), original, _frame(body[:index]), is_looped=is_looped)
 
 
 def check_page(site: int, size: int) -> None:
@@ -158,6 +181,7 @@ def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner:
     parts: list[Iterable[Any]] = [
         body,
         *(iced.Decoder(64, code, ip=start) for start, code in function.others),
+        _between(body, function),
     ]
     for part in parts:
         for one in part:
@@ -168,6 +192,60 @@ def _check_ways_in(body: list[Any], function: Function, forbidden: range, inner:
     if any(pad in forbidden for pad in function.pads):
         raise CannotPlace("exceptions land in its first bytes")
     _check_around(function, forbidden)
+
+
+def _between(body: list[Any], function: Function) -> Iterable[Any]:
+    """What decoding the body from its beginning misses: data may swallow the first bytes of the next instruction."""
+    starts = {one.ip for one in body}
+    leads = [target for one in body if (target := target_of(one)) is not None]
+    if all(
+        target in starts for target in (*leads, *function.pads) if function.start <= target < function.end
+    ):
+        return ()  # then nothing leads to another place
+    return follow(
+        [function.start, *function.pads, *(start for start, _ in function.others)], function.piece_at
+    ).values()
+
+
+def follow(waiting: list[int], piece_at: Callable[[int], tuple[int, bytes] | None]) -> dict[int, Any]:
+    """The instructions to which code from these addresses on leads by itself and by its direct jumps, by address.
+
+    ``piece_at`` gives the code at an address, with where that begins; what is in none is not followed.
+    """
+    reached: dict[int, Any] = {}
+    while waiting:
+        target = waiting.pop()
+        piece = piece_at(target)
+        if piece is None:
+            continue
+        start, code = piece
+        for one in iced.Decoder(64, code[target - start :], ip=target):
+            if one.ip in reached or one.code == iced.Code.INVALID:
+                break
+            reached[one.ip] = one
+            leads = target_of(one)
+            if leads is not None and not one.is_call_near:
+                waiting.append(leads)
+            if one.flow_control in _ends_of_flow():
+                break
+    return reached
+
+
+def _ends_of_flow() -> tuple[Any, ...]:
+    flow = iced.FlowControl
+    return flow.UNCONDITIONAL_BRANCH, flow.INDIRECT_BRANCH, flow.RETURN, flow.EXCEPTION
+
+
+def _check_is_code(function: Function) -> None:
+    """Raises CannotPlace where the bytes of a function may be a table: code comes to an end before they do."""
+    if function.is_described:
+        return
+    flow = iced.FlowControl
+    calls = (flow.CALL, flow.INDIRECT_CALL, flow.INTERRUPT, *_ends_of_flow())  # a call may not return
+    for one in follow([function.start], function.piece_at).values():
+        ends = one.flow_control in calls or one.mnemonic == iced.Mnemonic.HLT
+        if one.ip + one.len >= function.end and not ends:
+            raise CannotPlace("it does not end as code does: it may be data")
 
 
 def target_of(one: Any) -> int | None:
@@ -245,6 +323,16 @@ def all_targets(function: Function) -> set[int]:
         found.update(leads for piece in pieces for _, leads in piece)
         unknown = max(unknown, end)
     return found
+
+
+def branches_around(function: Function) -> Iterator[tuple[int, int]]:
+    """Where its neighbours have direct branches, with where they lead. Data among them may look like some."""
+    start, code = function.around
+    unknown = start
+    for first, end in (*function.functions, (start + len(code), start + len(code))):
+        for at, until in ((unknown, first), (first, end)):
+            yield from _branches(at, code[at - start : until - start])[1] if at < until else ()
+        unknown = max(unknown, end)
 
 
 @lru_cache(maxsize=1 << 14)  # neighbours have the same neighbours

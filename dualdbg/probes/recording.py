@@ -3,6 +3,10 @@
 The memory has a ring of records for each of some processors. A record is taken down in three steps: a place is
 reserved, filled, and its number written. The reader sees by the number whether it is complete. A full ring takes no
 record: nothing waits for the reader.
+
+A thread may leave our code in between, by a jump out of a signal handler, or be killed in a forked child. The reader
+gives such a place up when it has waited for a while, and nobody uses that again, unless the thread was only slow: it
+writes the number in the end, and the place is in use as before.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ NUMBER, TIME, THREAD, CALLER, CODE, INSTRUCTION, ARGUMENTS = range(7)
 REGISTERS = ("rdi", "rsi", "rdx", "rcx", "r8", "r9")
 NOTHING = 0xFFFFFFFF
 """The probe of a record that was begun, and is none."""
+GIVEN_UP = (1 << 64) - 1
+"""The number of a record that nobody has completed: its place is not to be used."""
 _CONTROL = 128  # bytes of each ring's control block, so that two have no cache line in common
 HEAD, TAIL = 0, 64
 """Where it has how many places were ever reserved, and how many the reader has read."""
@@ -160,7 +166,8 @@ class Trace:
     and rings it takes each hit down. ``times``: its returns are to know the call.
 
     ``memory`` is where the target has the shared memory. ``is_entry``: the stack is that of a function's first
-    instruction. ``python``: where the Python frame is read; None where that is not known.
+    instruction. ``python``: where the Python frame is read; None where that is not known. ``refused``: the counter of
+    hits whose condition the kernel would not help to look at, where there is a condition.
     """
 
     probe: int
@@ -170,6 +177,7 @@ class Trace:
     is_entry: bool = True
     python: PythonPlaces | None = None
     times: bool = False
+    refused: int | None = None
 
     @property
     def takes_down(self) -> bool:
@@ -179,13 +187,18 @@ class Trace:
 
 def count(writer: Writer, trace: Trace) -> None:
     """Count the hit: it is not done again when the thread is put back to its function from here on."""
-    writer.number("rax", trace.memory + trace.shared.counter(trace.probe))
+    increase(writer, trace, trace.probe)
+    writer.marks.add("passed")
+
+
+def increase(writer: Writer, trace: Trace, counter: int) -> None:
+    """Add one to a counter; it changes rax."""
+    writer.number("rax", trace.memory + trace.shared.counter(counter))
     inc = iced.Instruction.create_mem(
         iced.Code.INC_RM64, iced.MemoryOperand(base=iced.Register.RAX, displ=0, displ_size=0)
     )
     inc.has_lock_prefix = True
     writer.add(inc)
-    writer.marks.add("passed")
 
 
 def record(writer: Writer, trace: Trace) -> None:
@@ -236,6 +249,9 @@ def reserved(writer: Writer, trace: Trace, time: str | None = None) -> Iterator[
     writer.marks.remove("reserving")
     writer.marks.add("reserved")
     _address(writer, trace)
+    number = iced.MemoryOperand(base=register("rax"), displ=8 * NUMBER, displ_size=8 if NUMBER else 0)
+    writer.add(iced.Instruction.create_mem_i32(iced.Code.CMP_RM64_IMM8, number, -1))  # GIVEN_UP
+    writer.branch("JE_REL32_64", done)
     yield
     writer.store("MOV_RM64_R64", "rax", 8 * NUMBER, "r9")
     writer.marks.remove("reserved")

@@ -17,7 +17,7 @@ from .bytecode import CannotCompile, Operation
 from .conditions import RT_SIGPROCMASK, STACK, ConditionWriter
 from .machine import RED_ZONE, Row, Writer, register
 from .placement import JUMP, CannotPlace, Placement, iced
-from .recording import Trace, count, record
+from .recording import Trace, count, increase, record
 
 REACH = (1 << 31) - (1 << 16)  # bytes that a jump can go, less some
 TRAP = 0xCC
@@ -26,6 +26,7 @@ _FOR_COUNT = ("rax",)
 _FOR_RECORD = ("rax", "rcx", "rdx", "r8", "r9", "r11")
 _FOR_TIMES = (*_FOR_RECORD, "r10")
 _GETPID, _GETTID, _TGKILL = 39, 186, 234  # asm/unistd_64.h
+_EFAULT = 14  # asm-generic/errno-base.h
 _UNBLOCK, _SETMASK = 1, 2  # asm-generic/signal-defs.h
 MASK = "mask"
 """The name of what is saved of a thread that is no register: the signals that it blocks."""
@@ -57,8 +58,8 @@ class Probe:
     on the stack there (-1: the red zone is not left yet), and what is true by then: ``counted``, the hit is counted;
     ``masked``, the thread blocks other signals than it wants to; ``passed``, the hit of a trace is counted;
     ``reserving``, a record is reserved if the zero flag is set; ``reserved``, it is, and not complete; ``claimed``, the
-    place of a call, to which r11 points, is not free for others; ``taking``, it is unless rax is 1; ``claiming``, it is
-    if rax is r9; ``reading``, the instruction reads memory for a condition, and may fault.
+    place of a call, to which r11 points, is not free for others; ``claiming``, it is not if the zero flag is set;
+    ``reading``, the instruction reads memory for a condition, and may fault; ``asking``, it is before a system call.
     ``sent``: where the signal has been sent; 0 where none is. ``moved``: pairs of an address in the thunk and that of
     the original instruction.
     """
@@ -138,7 +139,7 @@ class _Frame:
             self._write_exit()
             return
         writer, wish = self.writer, self.wish
-        self._false, self._true = writer.new_label(), writer.new_label()
+        self._false, self._true, self._refused = (writer.new_label() for _ in range(3))
         writer.load("LEA_R64_M", "rsp", "rsp", -RED_ZONE)
         writer.pushed = 0
         writer.push("flags")
@@ -152,7 +153,11 @@ class _Frame:
         if wish.condition is not None:
             # Where a condition has no value gdb says why, and a trace goes on.
             undecided = self._true if wish.trace is None else self._false
-            ConditionWriter(writer, self.placement, wish.known, self._false, undecided).write(wish.condition)
+            counts = wish.trace is not None and wish.trace.refused is not None
+            refused = self._refused if counts else undecided
+            ConditionWriter(writer, self.placement, wish.known, self._false, undecided, refused).write(
+                wish.condition
+            )
         if wish.hits is not None:
             self._count(wish.hits)
         writer.here(self._true)
@@ -173,6 +178,11 @@ class _Frame:
             writer.pop()
         if wish.trace is not None and depends:
             self._go_on(within)
+        if wish.trace is not None and wish.trace.refused is not None:
+            writer.here(self._refused)
+            writer.ri("CMP_RM64_IMM8", "rax", -_EFAULT)
+            writer.branch("JE_REL32_64", self._false)
+            increase(writer, wish.trace, wish.trace.refused)
         writer.here(self._false)
         while writer.pushed > 0:
             writer.pop()

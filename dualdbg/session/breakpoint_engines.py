@@ -82,6 +82,15 @@ class NativeBreakpointEngine(Protocol):
         the thread stands in a function whose result is to be read when it returns.
         """
 
+    async def insert_step_lines(
+        self, gdb_thread: int, pc: int, top: int, places: Sequence[tuple[int, str | None]]
+    ) -> list[int]:
+        """Set internal breakpoints for a thread that stands at ``pc`` in the frame that ends at ``top``.
+
+        ``places``: addresses in that function, with its C name where it was inlined itself. Only those are taken to
+        which control may come before all others. Returns gdb's numbers.
+        """
+
     async def step_result(self) -> StepResult | None:
         """That result; None where the function has not returned, or returns nothing."""
 

@@ -30,6 +30,7 @@ from ..backends.native import (
     Passing,
     RegisterText,
     ReturnAddress,
+    Visit,
 )
 from ..backends.python import Answer, PythonRequest
 from ..model import NativeFrame
@@ -113,6 +114,9 @@ class CodeReading(Protocol):
 
     async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
+
+    async def other_lines(self, pc: int) -> list[Visit]:
+        """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included."""
 
     async def calls(self, start: int, end: int) -> list[CallSite]:
         """The call instructions that begin in [``start``, ``end``)."""

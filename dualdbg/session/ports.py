@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 
 from ..backends.python import Answer, PythonRequest
 from ..model import Stack
+from ..snapshot.cpython.held_process import Attachment
 from ..symbols.address_space import AddressSpace
 from .inspect.stack_reader import StackReader
 
@@ -59,8 +60,8 @@ class HeldThreads(Protocol):
         """gdb's number of a thread. Raises CommandError when there is no such thread."""
         ...
 
-    async def holds_gil(self, tid: int) -> bool:
-        """Whether the thread holds the GIL of its interpreter."""
+    async def attachment(self, tid: int) -> Attachment:
+        """Whether the thread may run Python code where it stands."""
 
     async def stack_while_held(self, tid: int) -> Stack:
         """The merged stack of the thread, while gdb holds the target."""

@@ -181,7 +181,7 @@ class Trace:
         row = Row(name_of(place), library, None, place.why_not)
         if place.memory is None:
             return row
-        row.hits, row.why = place.hits, place.left_out
+        row.hits, row.why, row.is_looped = place.hits, place.left_out, place.is_looped
         if row.hits == 0 and row.why is not None:  # whether it was called while it was left out nobody knows
             row.hits = None
             return row

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import os
 from dataclasses import dataclass
 
 from .facts import SystemCall
@@ -22,7 +22,7 @@ class Doing:
 
 def thread_states(pid: int) -> dict[int, Doing]:
     """By thread. Without the right to trace there are no calls; of a process that has ended there is nothing."""
-    architecture = AARCH64 if platform.machine() == "aarch64" else X86_64
+    architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
     found = {}
     for thread in read_threads(pid, deep=True):
         call = None

@@ -15,7 +15,7 @@ from dualdbg.errors import SymbolError
 
 from ..known.cython_names import CythonName
 from ..known.namespaces import LIBRARIES
-from ..shared.symbol_table import Entry, SymbolTable
+from ..shared.symbol_table import FUNCTIONS, Entry, SymbolTable
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import PF_X, ElfFile, Section
 from .elf.split_debug import find_debug_file, mini_debug_info
@@ -265,6 +265,10 @@ class Objfile:
         if unknown:
             self._at.update(self._look_up(unknown))
         return {vaddr: self._at[vaddr] for vaddr in asked}
+
+    def has_function_type(self, vaddr: int) -> bool:
+        """Whether a symbol at the link-time address has the type of a function: labels of assembler have none."""
+        return any(entry.type in FUNCTIONS for table in self.tables for entry in table.starting_at(vaddr))
 
     def _look_up(self, vaddrs: set[int]) -> dict[int, Symbol | None]:
         self.elf.check_unchanged()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ class PreloadLibrary:
     @property
     def file_name(self) -> str:
         """The name of the compiled file: it differs for another source or machine."""
-        key = hashlib.sha256(self.source.read_bytes() + platform.machine().encode()).hexdigest()[:16]
+        key = hashlib.sha256(self.source.read_bytes() + os.uname().machine.encode()).hexdigest()[:16]
         return f"{self.source.stem}-{key}.so"
 
     def compile(self) -> bytes:

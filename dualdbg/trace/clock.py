@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import platform
+import os
 import time
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._read: Callable[[], int] = _nanoseconds
-        if platform.machine() == MACHINE:
+        if os.uname().machine == MACHINE:
             self._code = OwnCode(_CODE)
             self._read = ctypes.CFUNCTYPE(ctypes.c_uint64)(self._code.address)
         self.began, self.began_ns = self._both()

@@ -195,6 +195,8 @@ class Collector:
         self._thread.join()
         if self._trouble is not None:
             raise self._trouble
+        for source in self._sources():
+            source.memory.is_over = True
         self.take()
 
     def _run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Callable, Iterator
 
 from ..probes import recording
@@ -11,6 +12,8 @@ from ..probes.recording import Shared
 
 _WORD = 8
 _AT_ONCE = 8192  # records in a piece: their room is used again when it is read
+# Seconds for a record that was begun, and in a ring that is half full: whoever is slower loses it, and no more.
+_WAIT, _SHORT_WAIT = 0.05, 0.002
 
 
 def complete(piece: memoryview, first: int) -> int:
@@ -39,7 +42,10 @@ class TraceMemory:
         self.address = address
         self._words = memoryview(self._map).cast("Q")
         self.probes = 0  # how many have a counter here
+        self.is_over = False  # nobody writes any more: what is not complete now never will be
         self._tails = [0] * shared.rings  # ours: what the target has is for its own use
+        # Of each ring whose next record is not complete: which one that is, how many were begun then, and when.
+        self._waiting: dict[int, tuple[int, int, float]] = {}
         self._last: list[int] | None = None  # the counters, once it is closed
 
     def new_probe(self) -> int:
@@ -86,10 +92,38 @@ class TraceMemory:
             taken = complete(piece, tail + 1)
             if taken:
                 yield piece[: taken * recording.WORDS]
-            tail += taken
+            passed = taken + (taken < count and self._is_given_up(ring, tail + taken, head))
+            tail += passed
             self._tails[ring] = words[control + recording.TAIL // _WORD] = tail
-            if not taken:
+            if not passed:
                 break
+
+    def _is_given_up(self, ring: int, tail: int, head: int) -> bool:
+        """Whether nobody will complete the record after the first ``tail`` ones. All that were begun so long ago are
+        given up with it.
+        """
+        words, capacity, first = self._words, self.shared.capacity, self.shared.records(ring) // _WORD
+        number = words[first + tail % capacity * recording.WORDS]
+        if number in (tail + 1, recording.GIVEN_UP):
+            return number == recording.GIVEN_UP
+        waiting, begun, since = (
+            self._waiting.get(ring, (-1, 0, 0.0)) if not self.is_over else (tail, head, 0.0)
+        )
+        if waiting != tail:
+            self._waiting[ring] = (tail, head, time.monotonic())
+            return False
+        if time.monotonic() - since < (_WAIT if head - tail < capacity // 2 else _SHORT_WAIT):
+            return False
+        start = tail
+        while start < begun:
+            at = start % capacity
+            end = min(start + capacity - at, begun)
+            piece = words[first + at * recording.WORDS : first + (at + end - start) * recording.WORDS]
+            for index, found in enumerate(piece[:: recording.WORDS].tolist()):
+                if found != start + index + 1:
+                    piece[index * recording.WORDS] = recording.GIVEN_UP
+            start = end
+        return True
 
     def close(self) -> None:
         """Give the memory back, also to a target that still has it mapped. It reads as zeros then."""

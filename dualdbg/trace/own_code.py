@@ -6,7 +6,6 @@ import ctypes
 import errno
 import mmap
 import os
-import platform
 
 MACHINE = "x86_64"
 """What it is written for, in the words of uname(2)."""
@@ -16,7 +15,7 @@ class OwnCode:
     """It is there as long as this object. Raises OSError where machine code is refused."""
 
     def __init__(self, code: bytes) -> None:
-        if platform.machine() != MACHINE:
+        if os.uname().machine != MACHINE:
             raise OSError(errno.ENOEXEC, os.strerror(errno.ENOEXEC))
         self._memory = mmap.mmap(-1, -(-len(code) // mmap.PAGESIZE) * mmap.PAGESIZE)
         self._memory.write(code)

@@ -43,7 +43,8 @@ class Row:
     None where only hits were counted.
 
     ``times``, in seconds: of all calls that were timed, None where that was not wanted; ``caller_times`` of those whose
-    returns were taken down; ``untimed``: why others are not.
+    returns were taken down; ``untimed``: why others are not. ``is_looped``: each time that a call comes to the place
+    again by a jump is a hit too.
     """
 
     function: str
@@ -56,6 +57,7 @@ class Row:
     times: Times | None = None
     caller_times: dict[Caller, Times] = field(default_factory=dict)
     untimed: tuple[str, ...] = ()
+    is_looped: bool = False
 
     @property
     def dropped(self) -> int:
@@ -123,6 +125,7 @@ def _add(to: Row, more: Row) -> None:
     to.hits = (to.hits or 0) + (more.hits or 0) if to.hits is not None else None
     if more.records is not None:
         to.records = (to.records or 0) + more.records
+    to.is_looped = to.is_looped or more.is_looped
     to.callers.update(more.callers)
     if more.times is not None:
         to.times = to.times or Times()

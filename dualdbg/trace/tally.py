@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ..probes import durations, recording
 from ..probes.machine import Writer, register
-from ..probes.placement import iced
+from ..probes.placement import CannotPlace, iced
 from .memory import complete
 from .own_code import OwnCode, address_of
 
@@ -170,7 +170,7 @@ def tally(times: bool = False) -> Tally:
         return PlainTally(times)
     try:
         return FastTally()
-    except OSError:
+    except (OSError, CannotPlace):
         return PlainTally(times)
 
 

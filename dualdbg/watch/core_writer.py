@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import platform
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -66,7 +65,7 @@ def keep_core(folder: Path, dying: Dying, tids: Iterable[int], limit: int | None
             raise OSError(errno.EFBIG, f"its memory is larger than {limit >> 20} MB")
         notes = _notes(dying, [dying.tid, *(tid for tid in tids if tid != dying.tid)], areas)
         begin = _HEADER.size + _SEGMENT.size * (1 + len(areas))
-        machine = _MACHINES[platform.machine()]
+        machine = _MACHINES[os.uname().machine]
         ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
         head = _HEADER.pack(
             ident,

@@ -17,6 +17,7 @@ from dualdbg_helpers import cython_frames, language
 from dualdbg_shared.console_text import plain
 
 from . import blocks, taught, values
+from .step_ends import top_of
 from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
 
 _WATCHPOINTS = (
@@ -174,20 +175,26 @@ class FunctionPoint(gdb.Breakpoint):
         with language.ours():
             super().__init__("*%d" % address, internal=internal)
         self.of_frame = ""
+        self.top: int | None = None  # the canonical address of the frame that is meant, if one is
 
     def stop(self) -> bool:
+        if self.top is not None and top_of(gdb.newest_frame()) != self.top:
+            return False
         newest_frame().select()
         return _holds(self.of_frame)
 
 
-def insert_at_function(address: int, inlined: str | None, thread: int | None = None) -> int:
+def insert_at_function(
+    address: int, inlined: str | None, thread: int | None = None, top: int | None = None
+) -> int:
     """Set a breakpoint at which a function is shown though another one was inlined at its beginning.
 
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
-    It is for one thread, or for all.
+    It is for one thread, or for all; and for the frame that ends at ``top``, its canonical address, or for any.
     """
     block = _inlined(address, inlined)
     point = FunctionPoint(address, internal=block is None)
+    point.top = top
     if thread is not None:
         point.thread = thread
     return _shown(point, address, _whole(address, block))

@@ -15,18 +15,22 @@ _X86 = re.compile(
 _ARM = re.compile(
     r"(?:(?P<returns>ret\w*)|(?P<stops>brk|udf)|(?P<jump>b|br\w*)|(?P<branch>b\.\w+|cbn?z|tbn?z))(?:\s|$)"
 )
+_CALL = re.compile(r"(?:(?:bnd|notrack)\s+)*(?:callq?|blr?)\s+(?:[^<]*<(?P<name>[^>@+.]+))?")
 _TARGET = re.compile(r"[^*]*?[\s,](0x[0-9a-f]+)(?:\s|$)")  # a star is before the place that has the address
 
 
 class Flow(NamedTuple):
     """Where control goes after an instruction: to ``addresses``, the one behind it first.
 
-    ``returns``: to the caller. ``indirect``: to where a register or the memory says.
+    ``returns``: to the caller. ``indirect``: to where a register or the memory says. ``calls``: the name of the
+    function that it calls, as linked, without version and number of a copy: empty where it is not known, None where
+    nothing is called.
     """
 
     addresses: tuple[int, ...]
     returns: bool = False
     indirect: bool = False
+    calls: str | None = None
 
     @property
     def is_known(self) -> bool:
@@ -41,7 +45,10 @@ def flow(architecture: str, row: dict[str, Any]) -> Flow:
     found = (_ARM if architecture.startswith("aarch64") else _X86).match(text)
     kind = found.lastgroup if found is not None else None
     if kind in (None, "stops"):
-        return Flow((behind,) if kind is None else ())
+        call = _CALL.match(text) if kind is None else None
+        return Flow(
+            (behind,) if kind is None else (), calls=(call["name"] or "") if call is not None else None
+        )
     if kind == "returns":
         return Flow((), returns=True)
     target = _TARGET.match(text)

@@ -16,12 +16,14 @@ from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutO
 from dualdbg_helpers.inferior import host_encoding
 
 from . import entry_values, helpers
+from .caller_types import known_to_caller
 from .threads import WORD, find_frame
-from .values import keep
+from .values import keep, shown_text
 
 _NOT_KNOWN = "<not known>"
 _MOST_CODE = 1 << 16  # bytes of a function of which all ways are looked at; of a larger one its beginning
 _BEGINNING = 1 << 9
+_LONGEST = 300  # characters of the members of an object, which can be looked into
 FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
 
 
@@ -44,15 +46,19 @@ def passed_arguments(
     noted = {} if at_entry else entry_values.noted(frame, entry)
     passing = placing.passing(what, machine_of(frame))
     rows = []
-    for name, kind, place in placing.agreed(passing):
-        now = place if at_entry else _now(kind, place, registers)
-        if place is None:
-            without = _NOT_KNOWN
-        elif name in noted:
-            without = "%s (at entry)" % noted[name]
-        else:
-            without = "<not known any more>"
-        rows.append({"name": name, **_row(frame, kind, now, without, passing)})
+    with known_to_caller(frame, what) as classes:
+        for name, kind, place in placing.agreed(passing):
+            now = place if at_entry else _now(kind, place, registers)
+            if place is None:
+                without = _NOT_KNOWN
+            elif name in noted:
+                without = "%s (at entry)" % noted[name]
+            else:
+                without = "<not known any more>"
+            row = {"name": name, **_row(frame, kind, now, without, passing)}
+            if row["address"] and row["handle"] is None and not (name == "this" and what.get("constructs")):
+                _look_into(row, kind, classes)
+            rows.append(row)
     return rows
 
 
@@ -64,11 +70,12 @@ def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     helpers.load()
     texts = {}
     passing = placing.passing(what, machine_of(frame))
-    for name, kind, place in placing.agreed(passing):
-        shown = placing.shown_kind(kind, passing)
-        if place is not None and shown is not None:
-            with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
-                texts[name] = _text(shown, _bytes(frame, kind, place))
+    with known_to_caller(frame, what):
+        for name, kind, place in placing.agreed(passing):
+            shown = placing.shown_kind(kind, passing)
+            if place is not None and shown is not None:
+                with contextlib.suppress(*FAILURES):  # it has no value here, and is not known later
+                    texts[name] = _text(shown, _bytes(frame, kind, place))
     entry_values.note(frame, entry, texts)
 
 
@@ -196,6 +203,24 @@ def _row(
         if kind == "_object*" and address:
             row["handle"] = keep(address)
     return row
+
+
+def _look_into(row: dict[str, Any], kind: str, classes: "dict[str, gdb.Type]") -> None:
+    """Of what an address leads to: its members where its class is known, and whose object ``this`` is part of."""
+    name, address = kind.rstrip("*&").replace(" const", ""), row["address"]
+    if name in classes and len(kind) - len(kind.rstrip("*&")) == 1:
+        value = gdb.Value(address).cast(classes[name].pointer())
+        row["handle"] = keep(value)
+        if row["name"] == "this" or kind.endswith("&"):
+            members = shown_text(value.dereference())
+            is_long = len(members) > _LONGEST
+            row["value"] += " " + (members[:_LONGEST] + "..." if is_long else members)
+    if row["name"] == "this":
+        with contextlib.suppress(*FAILURES):  # it has no vtable
+            rtti = context.shared().rtti
+            whole = rtti.name(address)
+            if whole != name and name in rtti.lineage(address):
+                row["value"] += ", of a %s" % whole
 
 
 def _raw(frame: gdb.Frame, place: "passed.Place") -> str:

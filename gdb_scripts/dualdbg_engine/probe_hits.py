@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from typing import Iterator
 
 import gdb
 from dualdbg_shared.proc_files import read_status
@@ -115,17 +116,28 @@ def _told(tid: int, probe: Probe) -> None:
 def blocking(name: str) -> "str | None":
     """Why a hit could not be told by the signal; None where it can."""
     mask = 1 << int(signal.Signals[name]) - 1
-    own = read_status("/proc/self/status")
-    for thread in gdb.selected_inferior().threads():
-        try:
-            status = read_status("/proc/%d/task/%d/status" % (now.pid, thread.ptid[1]))
-        except OSError:
-            continue
-        # A container's filter lets gdb do what a probe does.
-        if any(status.get(row) != own.get(row) for row in ("Seccomp", "Seccomp_filters")):
-            return "system calls are filtered (seccomp) in thread %d" % thread.ptid[1]
+    for tid, status in _statuses():
         if int(status.get("SigBlk", "0"), 16) & mask:
-            return "thread %d blocks %s" % (thread.ptid[1], name)
+            return "thread %d blocks %s" % (tid, name)
         if int(status.get("SigCgt", "0"), 16) & mask:
             return "the program handles %s" % name
     return None
+
+
+def filtered() -> "str | None":
+    """Why a probe may make no system call; None where it may."""
+    own = read_status("/proc/self/status")
+    for tid, status in _statuses():
+        # A container's filter lets gdb do what a probe does.
+        if any(status.get(row) != own.get(row) for row in ("Seccomp", "Seccomp_filters")):
+            return "system calls are filtered (seccomp) in thread %d" % tid
+    return None
+
+
+def _statuses() -> "Iterator[tuple[int, dict[str, str]]]":
+    """What the kernel says of each thread (proc(5), status)."""
+    for thread in gdb.selected_inferior().threads():
+        try:
+            yield thread.ptid[1], read_status("/proc/%d/task/%d/status" % (now.pid, thread.ptid[1]))
+        except OSError:
+            continue

@@ -45,6 +45,7 @@ class Probe(NamedTuple):
         "tuple[int, int]"  # address and size of what is known of calls that have not returned (durations.py)
     )
     head: int  # the original instruction before which it does its work
+    asks: bool  # it makes system calls
 
     @property
     def end(self) -> int:

@@ -16,7 +16,7 @@ import gdb
 
 from .breakpoints import addresses, breakpoint_of, when_gone
 from .interrupting import taken
-from .probe_hits import FAULTS, blocking, forgive, go_past, has_faulted, tell
+from .probe_hits import FAULTS, blocking, filtered, forgive, go_past, has_faulted, tell
 from .probe_state import Probe, Ring, now
 from .stopped_threads import (
     INDEX,
@@ -35,8 +35,7 @@ _RED_ZONE = 128
 _MOST_STACK = 8 << 20  # bytes of a stack that are looked through
 _ZERO_FLAG = 1 << 6
 _TRACES = 1 << 30  # above it are numbers for which gdb has no breakpoint; dualdbg/backends/gdb_probes.py
-_BUSY = 1  # dualdbg/probes/durations.py
-_NO_PROBE = 0xFFFFFFFF  # dualdbg/probes/recording.py, NOTHING
+_NO_PROBE, _GIVEN_UP = 0xFFFFFFFF, WORD  # dualdbg/probes/recording.py
 
 _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
 
@@ -83,6 +82,7 @@ def _written(memory: Memory, number: int, address: int, parts: "dict[str, Any]")
         parts["states"], parts["sent"], moved, {original: one for one, original in moved.items()},
         parts["counter"], parts["limit"], parts["traces"], Ring(*parts["ring"]) if parts["ring"] else None,
         tuple(parts["calls"]), head,
+        bool(parts["sent"]) or any("asking" in marks for _, _, marks in parts["states"]),
     )  # fmt: skip
     _begin(parts["signal"])
     if key == number < _TRACES:
@@ -169,6 +169,10 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
             for probe in by_byte.get(address, ()):
                 if probe.number != point.number:
                     left_out[str(probe.key)] = "another breakpoint is there"
+    asking = [probe for probe in wanted if probe.asks]
+    why = filtered() if asking else None
+    if why:
+        left_out.update(dict.fromkeys((str(probe.key) for probe in asking), why))
     why = blocking(now.signal) if tells else None
     if why:
         left_out.update(dict.fromkeys((str(probe.key) for probe in tells), why))
@@ -328,7 +332,7 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
         is_zero = bool(registers[INDEX["flags"]] & _ZERO_FLAG)
         if "reserved" in marks or ("reserving" in marks and is_zero):
             _give_up(memory, probe, registers)
-        if _has_claimed(marks, registers):
+        if "claimed" in marks or ("claiming" in marks and is_zero):  # its call is not timed
             memory.write(registers[INDEX["r11"]], bytes(8))
         _undo(memory, probe, registers, pushed)
         registers[INDEX["rip"]] = probe.address
@@ -340,12 +344,6 @@ def _leave(memory: Memory, tid: int, registers: Any) -> bool:
     return True
 
 
-def _has_claimed(marks: "list[str]", registers: Any) -> bool:
-    """Whether nobody else can use the place of a call to which r11 points: its call is not timed."""
-    rax, r9 = registers[INDEX["rax"]], registers[INDEX["r9"]]
-    return "claimed" in marks or ("taking" in marks and rax != _BUSY) or ("claiming" in marks and rax == r9)
-
-
 def _give_up(memory: Memory, probe: Probe, registers: Any) -> None:
     """Complete a record that is reserved, as one that is none: the reader goes past it.
 
@@ -355,6 +353,8 @@ def _give_up(memory: Memory, probe: Probe, registers: Any) -> None:
     ring, number = probe.ring, registers[INDEX["r9"]]
     turn = (registers[INDEX["r8"]] - ring.control) // ring.block
     record = ring.records + (turn * ring.capacity + (number - 1) % ring.capacity) * ring.record
+    if memory.word(record) == _GIVEN_UP:  # another thread may be slow, and write there yet
+        return
     memory.write(record + 20, _NO_PROBE.to_bytes(4, "little"))
     memory.write(record, number.to_bytes(8, "little"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gdb
+from dualdbg_shared.binding_names import CYTHON_SOURCES
 from dualdbg_shared.libraries import is_system_source
 
 from .blocks import entry_of, functions_around, inner_function, is_in, is_inlined, is_same, outer_function
@@ -89,7 +90,7 @@ def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[st
         if position.last is None or position.last + 1 >= block.end:
             break
         position = gdb.find_pc_line(position.last + 1)
-        if position.symtab is not None and position.symtab.filename.endswith((".pyx", ".pxd", ".pxi")):
+        if position.symtab is not None and position.symtab.filename.endswith(CYTHON_SOURCES):
             return position.symtab.fullname(), position.line or line
     return file, line
 

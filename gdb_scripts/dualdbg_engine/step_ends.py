@@ -70,7 +70,7 @@ class _Pad(gdb.Breakpoint):
         catches = 0 < selector < 1 << 31
         if selector == 0 and self._is_mute:
             catches = _is_panic(_register(frame, _EXCEPTION[architecture]))
-        return catches and _top(frame) == self._top
+        return catches and top_of(frame) == self._top
 
 
 class _Catch(gdb.Breakpoint):
@@ -170,7 +170,7 @@ def _is_panic(exception: int) -> bool:
         return False
 
 
-def _top(frame: gdb.Frame) -> int | None:
+def top_of(frame: gdb.Frame) -> int | None:
     """The canonical address of a frame: its caller's stack pointer. Inlined frames share that of their function."""
     while frame.type() == gdb.INLINE_FRAME:
         outer = frame.older()

@@ -39,6 +39,7 @@ def os_thread(thread: gdb.InferiorThread) -> int:
 
 # By the address of breakpoints, and by breakpoint: the inlined function that it is on.
 _shown_at: dict[int, dict[gdb.Breakpoint, tuple[int, int, str]]] = {}
+_gone: list[tuple[int, gdb.Breakpoint]] = []  # of these the breakpoints that were deleted since the last stop
 
 
 def show_at(address: int, block: gdb.Block, point: gdb.Breakpoint) -> None:
@@ -47,10 +48,19 @@ def show_at(address: int, block: gdb.Block, point: gdb.Breakpoint) -> None:
 
 
 def forget_at(address: int, point: gdb.Breakpoint) -> None:
-    """The breakpoint for which it was to be shown is gone."""
-    del _shown_at[address][point]
-    if not _shown_at[address]:
-        del _shown_at[address]
+    """The breakpoint for which it was to be shown is gone. A thread that stands there is shown so until it runs."""
+    _gone.append((address, point))
+
+
+def _stopped_anew(event: Any) -> None:
+    while _gone:
+        address, point = _gone.pop()
+        del _shown_at[address][point]
+        if not _shown_at[address]:
+            del _shown_at[address]
+
+
+gdb.events.stop.connect(_stopped_anew)
 
 
 def newest_frame() -> gdb.Frame:

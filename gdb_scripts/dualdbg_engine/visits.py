@@ -31,8 +31,8 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             continue
 
         # Compilers give the prologue the line above, and a generator that goes on passes it too.
-        prologue, line_of = range(start, _behind_prologue(start, start)), Lines()
-        code = _flows(start, end)
+        prologue, line_of = range(start, behind_prologue(start, start)), Lines()
+        code = flows_of(start, end)
         begun = {
             at for at in marked if _author(at) is not None
         }  # rows of no instruction say where a line begins
@@ -42,7 +42,7 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
         if not any(inside.values()):
             inside = {at: at not in prologue and at in begun for at in code}
         found = _entered(code, inside)
-        rows += [_row(_behind_prologue(address, start), line_of(address)) for address in found]
+        rows += [_row(behind_prologue(address, start), line_of(address)) for address in found]
     return rows
 
 
@@ -84,14 +84,17 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         # The only caller of those is the wrapper, which runs it once.
         first = not name.startswith(CYTHON_CDEF)
-        code = _flows(start, end)
+        code = flows_of(start, end)
         found = _entered(code, {at: _is_within(at, name) for at in code}, first)
-        rows += [{**_row(_behind_prologue(address, start)), "function": name} for address in found]
+        rows += [{**_row(behind_prologue(address, start)), "function": name} for address in found]
     return rows
 
 
-def _flows(entry: int, end: int) -> dict[int, control_flow.Flow]:
-    """The instructions of a function from its entry on, and those of its part before, which is seldom run."""
+def flows_of(entry: int, end: int) -> dict[int, control_flow.Flow]:
+    """The instructions of a function by their addresses: from its entry on, and its part before, which is seldom run.
+
+    Raises gdb.error where memory cannot be read.
+    """
     code = control_flow.flows(entry, min(end, entry + _MOST))
     outer = blocks.outer_function(entry)
     if outer is not None and outer.start < entry:
@@ -172,7 +175,7 @@ def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found
         for outer in inlined_calls.functions_near(table, line):
             line_of = Lines()
             entry = blocks.entry_of(outer)
-            code = _flows(entry, outer.end)
+            code = flows_of(entry, outer.end)
             on_line = [address for address in code if line_of(address) == (name, line)]
             authors = {author for author in map(_author, on_line) if author is not None}
             if authors:
@@ -180,7 +183,8 @@ def _functions_that_call(tables: dict[str, gdb.Symtab], line: int) -> list[Found
     return rows
 
 
-def _behind_prologue(address: int, start: int) -> int:
+def behind_prologue(address: int, start: int) -> int:
+    """The address, or where the body of the function begins that is entered there (``start``)."""
     return function_locations.function_body(address)["address"] if address == start else address
 
 
@@ -229,7 +233,7 @@ def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first
     ``first``: only those that it may come to before all others.
     """
     start = next(iter(flows))
-    following = _following(flows)
+    following = following_in(flows)
     visits = [start] if inside.get(start) else []
     if first:
         outside = {address: [] if inside[address] else after for address, after in following.items()}
@@ -244,7 +248,7 @@ def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first
     return sorted(kept)
 
 
-def _following(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
+def following_in(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
     """Where control goes from each instruction within the function.
 
     An indirect jump has a table, and leads to whatever nothing else leads to.

@@ -156,7 +156,11 @@ _NUMBERS = {
     "wchar_t": "<i", "char8_t": "<B", "char16_t": "<H", "char32_t": "<I",
     "unsigned int": "<I", "long": "<q", "unsigned long": "<Q", "long long": "<q", "unsigned long long": "<Q",
 }  # fmt: skip
-_ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DeviceType")  # each of one byte
+# Of PyTorch, with their sizes (c10/core, ATen/core/jit_type_base.h, torch/csrc/autograd/variable.h).
+_ENUMS = {
+    "c10::ScalarType": 1, "c10::Layout": 1, "c10::MemoryFormat": 1, "c10::DeviceType": 1, "c10::QScheme": 1,
+    "c10::BackendComponent": 1, "c10::DispatchKey": 2, "c10::TypeKind": 4, "torch::autograd::CreationMeta": 1,
+}  # fmt: skip
 _VALUES: Dict[str, Value] = {
     "bool": Value(1, 1, (INTEGER,), _bool),
     "float": Value(4, 4, (SSE,), _float),
@@ -182,8 +186,10 @@ _VALUES: Dict[str, Value] = {
         name: Value(struct.calcsize(code), struct.calcsize(code), (INTEGER,), _number(code))
         for name, code in _NUMBERS.items()
     },
-    **{name: Value(1, 1, (INTEGER,), _enum(name)) for name in _ENUMS},
+    **{name: Value(size, size, (INTEGER,), _enum(name)) for name, size in _ENUMS.items()},
 }
+ENUMERATIONS: Dict[str, Value] = {}
+"""Others that are known of the program, by their names, while they are."""
 _OBJECTS: Dict[str, Object] = {
     "at::Tensor": Object(8, _tensor),
     "at::TensorBase": Object(8, _tensor),
@@ -222,6 +228,7 @@ _ALIASES = (
     (re.compile(r"\bc10::ArrayRef<long>"), "IntArrayRef"),
     (re.compile(r"\bc10::ArrayRef<c10::SymInt>"), "SymIntArrayRef"),
     (re.compile(r"\bc10::ArrayRef<at::Tensor>"), "TensorList"),
+    (re.compile(r"\bc10::IListRef<at::Tensor>"), "ITensorListRef"),
     (re.compile(r"\bc10::OptionalArrayRef<long>"), "OptionalIntArrayRef"),
     (re.compile(r"\bc10::OptionalArrayRef<c10::SymInt>"), "OptionalSymIntArrayRef"),
     (re.compile(r"\b_object\b"), "PyObject"),
@@ -261,8 +268,8 @@ def _member_function(_target: Any, data: bytes) -> str:
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
-    if kind in _VALUES:
-        return _VALUES[kind]
+    if kind in _VALUES or kind in ENUMERATIONS:
+        return _VALUES[kind] if kind in _VALUES else ENUMERATIONS[kind]
     if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
         return None
     if kind.endswith("::*"):
@@ -290,6 +297,8 @@ def value_of(kind: str) -> Optional[Value]:
         return Value(8, 8, (INTEGER,), _address)
     if outer in ("c10::ArrayRef", "std::initializer_list"):
         return Value(16, 8, (INTEGER, INTEGER), lambda target, data: _array(target, inner, data))
+    if outer == "c10::IListRef" and inner == "at::Tensor":
+        return Value(24, 8, (INTEGER,) * 3, _list_ref)
     if outer == "c10::OptionalArrayRef":
         return _optional(value_of("c10::ArrayRef<%s>" % inner))
     if outer == "std::optional":
@@ -392,6 +401,18 @@ def _array(target: Any, inner: str, data: bytes) -> str:
     if count > 1 << 40:
         raise Implausible("no array: %d elements" % count)
     return _elements(target, inner, first, count)
+
+
+def _list_ref(target: Any, data: bytes) -> str:
+    """ATen/core/IListRef.h: an array, or the address of a list or of a vector of references; then which of them."""
+    (address,), tag = struct.unpack("<Q", data[:8]), int.from_bytes(data[16:20], "little")
+    if tag == 0:
+        return _array(target, "at::Tensor", data[:16])
+    if tag == 1:
+        return str(target.decoder(IValues).payload("GenericList", address).text)
+    if tag == 2:
+        return _std_vector(target, "at::Tensor&", address)
+    raise Implausible("no IListRef: %d" % tag)
 
 
 def _elements(target: Any, inner: str, first: int, count: int) -> str:

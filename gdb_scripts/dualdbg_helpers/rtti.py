@@ -31,6 +31,12 @@ class Rtti:
         """The demangled class name of the object at ``address``."""
         return self._demangle("_ZTS" + self.mangled(address))
 
+    def lineage(self, address):
+        """The demangled names of that class and of all its bases."""
+        return frozenset(
+            self._demangle("_ZTS" + name) for name in self._class_of(self._memory.pointer(address))[1]
+        )
+
     def is_a(self, address, mangled):
         """Whether the object at ``address`` is of the class ``mangled`` or of one derived from it."""
         try:

@@ -9,6 +9,7 @@ CYTHON_MODULE = "__pyx_pymod_exec_"
 CYTHON_AUTHORS = (CYTHON_CDEF, CYTHON_DEF, CYTHON_GENERATOR, CYTHON_MODULE)
 CYTHON_WRAPPER = "__pyx_pw_"  # takes the arguments of a call apart for that of def
 CYTHON_INIT = "__pyx_tp_init_"  # the slot of a class, which calls the wrapper of its __init__
+CYTHON_SOURCES = (".pyx", ".pxd", ".pxi", ".py")
 CYTHON_GETTER, CYTHON_SETTER = "__pyx_getprop_", "__pyx_setprop_"  # what the interpreter calls for a property
 
 # An object of Python in C and in C++, and PyTorch's head of a tensor.

@@ -22,7 +22,7 @@ STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_FILE, STT_COMMON, STT_TLS, STT_GNU_IFUNC =
 STB_LOCAL = 0
 BINDINGS = {STB_LOCAL: "local", 1: "global", 2: "weak", 10: "unique"}
 
-_FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
+FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
 
 # With as many wanted values, one pass over the table is faster than a byte search for each.
 _ONE_PASS = 64
@@ -84,7 +84,7 @@ class SymbolTable:
         """Defined code: a function, an ifunc, or a label without a type in a code section (assembler)."""
         if entry.section == SHN_UNDEF:
             return False
-        if entry.type in _FUNCTIONS:
+        if entry.type in FUNCTIONS:
             return True
         return entry.type == STT_NOTYPE and entry.section in self._code and not self._is_mapping(entry)
 
@@ -126,7 +126,7 @@ class SymbolTable:
         for index, start in enumerate(starts):
             if start <= value < start + (sizes[index] or 1) and start > best:
                 entry = self.entry(index)
-                if entry.type in _FUNCTIONS and entry.section != SHN_UNDEF:
+                if entry.type in FUNCTIONS and entry.section != SHN_UNDEF:
                     best, found = start, entry
         return found
 
@@ -164,7 +164,7 @@ class SymbolTable:
             (value, index)
             for index, (_, info, _, section, value, _) in enumerate(ENTRY.iter_unpack(self._data))
             if section != SHN_UNDEF
-            and ((info & 0xF) in _FUNCTIONS or ((info & 0xF) == 0 and section in self._code))
+            and ((info & 0xF) in FUNCTIONS or ((info & 0xF) == 0 and section in self._code))
         )
         return array("Q", (value for value, _ in found)), array("I", (index for _, index in found))
 

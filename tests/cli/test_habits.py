@@ -195,6 +195,15 @@ def test_where_the_code_of_lines_and_functions_is(folder: Path) -> None:
     assert "getsid>" in library or re.search(r"By the symbol table:\n0x[0-9a-f]+ getsid in ", library)
     assert [event["message"].partition(" ")[0] for event in done.of("error")][:1] == ["program.py:3"]
     assert len(done.of("error")) == 2
+    # A number alone is a line of the selected frame's file, in either language.
+    native, python = (
+        batch(folder, "counting.c:7", "info line 15"),
+        batch(folder, "program.py:3", "info line 2"),
+    )
+    (same,) = (event["text"] for event in native.of("output") if event["stream"] == "console")
+    assert same.startswith('Line 15 of "') and "<bump+" in same
+    (error,) = python.of("error")
+    assert error["message"].endswith("program.py:2 is a line of Python, which is at no address")
 
 
 def test_list_goes_back_to_the_current_line(folder: Path) -> None:

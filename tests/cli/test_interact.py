@@ -75,6 +75,34 @@ def test_names_last_as_long_as_the_frame(script: Path) -> None:
     assert done.status == 3  # 1/0 was reported
 
 
+def test_expressions_of_a_statement_are_shown_as_by_pythons_prompt(script: Path) -> None:
+    """In their order, among what is printed; those of a function are not, nor is the program's ``_`` touched."""
+    lines = [
+        "for i in (7, None): print('p'); i",
+        "",
+        "x = 1; x; '\u20ac'; Own()",
+        "def f():",
+        "    88",
+        "",
+        "f()",
+    ]
+    own = "class Own: __repr__ = lambda self: 1 / 0"
+    words = batch(
+        "interact", own, "", *lines, "2; 1 / 0", "'_' in vars(__builtins__)", "exit()", "py 3; total"
+    )
+    done = dualdbg("run", "-b", "program.py:4", *words, "--batch", script)
+    assert "... \np\n7\np\n>>> x = 1" in done.stdout
+    assert "Own()\n1\n'\u20ac'\n<__main__.Own object at 0x" in done.stdout
+    assert ">>> f()\n>>> 2; 1 / 0\n2\n" in done.stdout and "ZeroDivisionError" in done.stderr + done.stdout
+    assert "False\n>>> exit()\n(dualdbg) py 3; total\n3\n8\n" in done.stdout
+
+
+def test_an_encoding_without_the_letters_of_a_value(script: Path) -> None:
+    words = ["--env", "PYTHONIOENCODING=ascii", *batch("py x = 1; '\u20ac'")]
+    done = dualdbg("run", "-b", "program.py:4", *words, "--batch", script)
+    assert "\n'\\u20ac'\n" in done.stdout
+
+
 def test_what_was_printed_is_there_before_the_answer(tmp_path: Path) -> None:
     """The end of the batch ends the program, whose buffers are lost with it."""
     path = tmp_path / "program.py"

@@ -195,10 +195,12 @@ def passed() -> Any:
 BY_VALUE = (
     "c10::ArrayRef<long>", "c10::ArrayRef<c10::SymInt>", "c10::ArrayRef<at::Tensor>", "c10::Device",
     "c10::DispatchKeySet", "c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DeviceType",
+    "c10::QScheme", "c10::BackendComponent", "c10::DispatchKey", "c10::TypeKind", "torch::autograd::CreationMeta",
     "std::optional<c10::ScalarType>", "std::optional<c10::Layout>", "std::optional<c10::Device>",
     "std::optional<bool>", "std::optional<c10::MemoryFormat>", "std::optional<long>", "std::optional<double>",
     "c10::OptionalArrayRef<long>", "c10::OptionalArrayRef<c10::SymInt>", "std::optional<std::string_view>",
     "std::string_view", "std::optional<c10::ArrayRef<double>>", "std::array<bool, 2>", "std::array<bool, 3>",
+    "c10::IListRef<at::Tensor>",
 )  # fmt: skip
 BY_ADDRESS = (
     "at::Tensor", "c10::Scalar", "c10::SymInt", "at::Generator", "c10::Storage", "c10::IValue",
@@ -208,6 +210,7 @@ BY_ADDRESS = (
 ASKED = """\
 #include <ATen/ATen.h>
 #include <ATen/core/List.h>
+#include <torch/csrc/autograd/variable.h>
 #include <cstdio>
 template <class T> void say(const char* name) {
   bool trivial = std::is_trivially_copy_constructible_v<T> && std::is_trivially_move_constructible_v<T> &&

@@ -193,7 +193,7 @@ def test_a_node_that_sends_something_else_is_a_failure(tmp_path: Path, row: dict
         "odd": sender(tmp_path / "sent", process(1, 1, "main"), row),
     }
     result = asked(commands, tmp_path)
-    assert len(result.job.failures) == 1 and result.job.failures[0].startswith("odd, line 2: "), (
+    assert len(result.job.failures) == 1 and result.job.failures[0].text.startswith("odd, line 2: "), (
         result.job.failures
     )
     assert 0 in result.job.ranks

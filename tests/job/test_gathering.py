@@ -200,9 +200,9 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
     bad = written(tmp_path, "bad", process(13, 1, "main"), {"event": "process"})
     job = gather([tmp_path / "nothing", bad, good])
     assert job.ranks == {0, 1}
-    assert [one for one in job.failures if "good: process 12: it is traced already" in one]
-    assert [one for one in job.failures if str(bad) in one and "line 2" in one]
-    assert [one for one in job.failures if str(tmp_path / "nothing") in one] and len(job.failures) == 3
+    assert [one for one in job.failures if "good: process 12: it is traced already" in one.text]
+    assert [one for one in job.failures if str(bad) in one.text and "line 2" in one.text]
+    assert [one for one in job.failures if str(tmp_path / "nothing") in one.text] and len(job.failures) == 3
     assert (job.files, job.unread) == (3, 1)
     report = JobReport(job, judge(job))
     assert heading(report) == "2 ranks in 2 of 3 files"

@@ -69,4 +69,4 @@ def test_a_stack_that_is_not_there_is_refused(tmp_path: Path) -> None:
         sent = [*merged([process(0)])]
         sent[1]["threads"][0]["stack"] = number
         (failure,) = gathered(tmp_path, "".join(json.dumps(each) + "\n" for each in sent), False).failures
-        assert "line 2" in failure and "a stack that is not there" in failure
+        assert "line 2" in failure.text and "a stack that is not there" in failure.text

@@ -18,7 +18,7 @@ from dualdbg.cli.snapshot_json import ranks_to_json
 from dualdbg.console.style import Style
 from dualdbg.errors import UsageError
 from dualdbg.job.answers import Missing
-from dualdbg.job.gathering import Seen
+from dualdbg.job.gathering import Seen, Unread
 from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
 from dualdbg.model import PythonFrame, Quality, Stack, Thread
@@ -41,7 +41,7 @@ def report() -> JobReport:
     job.files, job.others, job.failures, job.findings = (
         2,
         1,
-        [f"node9, line 3: {EVIL}"],
+        [Unread(f"node9, line 3: {EVIL}", f"type {EVIL}")],
         [Seen("node1", f"a lock\n{EVIL}")],
     )
     missing = Missing(("node7", "node8"), "no answer within 60 s", "--timeout 120", (EVIL,))

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from ..refused_calls import PTRACE, without
 from ..support import require
 from .test_gathering import WORKER, dualdbg
 
@@ -62,6 +63,17 @@ def test_on_this_machine(tmp_path: Path) -> None:
     assert lines[odd + 1] == "evaluate train.py:4" and lines[others + 1] == "train train.py:7"
     assert no_such.returncode == 3 and b"this machine: its dualdbg could read nothing" in no_such.stderr
     assert b"has MASTER_PORT=none in its environment" in no_such.stderr
+
+
+def test_where_ptrace_is_refused_it_says_what_to_type(tmp_path: Path) -> None:
+    with ranks(tmp_path, 0, 1) as pids:
+        called = [*without(PTRACE), sys.executable, "-m", "dualdbg", "job", "--via", "local", *map(str, pids)]
+        done = subprocess.run(called, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    assert done.returncode == 3 and not done.stdout, done
+    *refused, hint, end = done.stderr.splitlines()
+    assert [f"process {pid}: " in line for pid, line in zip(pids, refused, strict=True)] == [True, True], done
+    assert hint.startswith("  ") and "SYS_PTRACE" in hint
+    assert end == "dualdbg: no process of the job could be read"
 
 
 @pytest.mark.parametrize(

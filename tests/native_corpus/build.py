@@ -68,7 +68,7 @@ LAYERS = {
     "nanobind": Layer("corpus_nanobind", ("corpus.cpp", "corpus_nanobind.cpp"), _nanobind),
 }
 RUST = {"rust": "corpus_rust", "pyo3": "corpus_pyo3"}
-CYTHON = {"cython": "corpus_cython"}
+CYTHON = {"cython": "corpus_cython", "cython-steps": "corpus_steps"}
 OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",))}
 
 MODULES = {**{name: layer.module for name, layer in LAYERS.items()}, **RUST, **CYTHON}
@@ -79,6 +79,7 @@ VARIANTS = {
     "O3-lto": ["-O3", "-g", "-flto"],
     "O2-nodebug": ["-O2"],
 }
+MORE_OF_CYTHON = {"O1": ["-O1", "-g"], "Os": ["-Os", "-g"], "O3": ["-O3", "-g"]}
 _OF_RUSTC = {
     "O0": ["-g"],
     "O2": ["-Copt-level=2", "-g", "-Csymbol-mangling-version=v0"],
@@ -110,8 +111,8 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
         return cargo_build.build(PACKAGES / "pyo3" / "Cargo.toml", variant, sources)
     if layer == "rust":
         return _build_rust(variant, build_dir)
-    if layer == "cython":
-        return _build_cython(variant, build_dir)
+    if layer in CYTHON:
+        return _build_cython(layer, variant, build_dir)
     recipe = {**LAYERS, **OTHERS}[layer]
     include = Path(sysconfig.get_path("include"))
     common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
@@ -162,17 +163,18 @@ def _build_rust(variant: str, build_dir: Path) -> Path:
     return folder
 
 
-def _build_cython(variant: str, build_dir: Path) -> Path:
+def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
     """The folder with the extension that was written in Cython."""
     import Cython
 
-    source = SOURCES / "corpus_cython.pyx"
+    module = CYTHON[layer]
+    source = SOURCES / f"{module}.pyx"
     digest = hashlib.sha256(source.read_bytes() + Cython.__version__.encode()).hexdigest()[:8]
-    generated = build_dir / f"corpus_cython-{digest}.c"
+    generated = build_dir / f"{module}-{digest}.c"
     if not generated.is_file():
         build_dir.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=build_dir) as work:
-            written = Path(work) / "corpus_cython.c"
+            written = Path(work) / f"{module}.c"
             command = [
                 sys.executable,
                 "-m",
@@ -188,9 +190,17 @@ def _build_cython(variant: str, build_dir: Path) -> Path:
             written.write_text(text, encoding="utf-8")
             written.replace(generated)
     include = sysconfig.get_path("include")
-    output = f"corpus_cython{sysconfig.get_config_var('EXT_SUFFIX')}"
-    arguments = ["-shared", "-fPIC", f"-I{include}", *VARIANTS[variant], "-x", "c", str(generated)]
-    return compile_once(f"corpus-cython-{variant}", {output: arguments}, [generated], build_dir)
+    output = f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
+    arguments = [
+        "-shared",
+        "-fPIC",
+        f"-I{include}",
+        *{**VARIANTS, **MORE_OF_CYTHON}[variant],
+        "-x",
+        "c",
+        str(generated),
+    ]
+    return compile_once(f"corpus-{layer}-{variant}", {output: arguments}, [generated], build_dir)
 
 
 def missing(layer: str, system: System) -> str | None:
@@ -279,7 +289,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("layer", choices=[*MODULES, *OTHERS])
-    parser.add_argument("variant", choices=[*VARIANTS, *SYSTEMS, MATURIN])
+    parser.add_argument("variant", choices=[*VARIANTS, *MORE_OF_CYTHON, *SYSTEMS, MATURIN])
     options = parser.parse_args()
     return show(lambda: build(options.layer, options.variant))
 

@@ -97,3 +97,19 @@ def test_exceptions_that_land_there_count() -> None:
 def test_it_is_written_at_once_or_not_at_all() -> None:
     with pytest.raises(placement.CannotPlace, match="two pages"):
         placement.place(0x1FFC, placement.Function(0x1FFC, _PLAIN))
+
+
+def test_code_that_the_unwind_table_does_not_know_has_an_end() -> None:
+    """A name alone says that it is code; a call may be the last instruction, where it does not return."""
+    for code, fits in (
+        (_PLAIN, True),
+        (_PLAIN[:-1] + b"\xe8\0\0\0\0", True),
+        (b"\1\0\0\0\0\0\0\0" * 2, False),
+    ):
+        for is_described in (True, False):
+            function = placement.Function(0x1000, code, is_described=is_described)
+            if fits or is_described:
+                assert placement.place(0x1000, function).site == 0x1000
+                continue
+            with pytest.raises(placement.CannotPlace, match="it may be data"):
+                placement.place(0x1000, function)

@@ -194,3 +194,35 @@ def test_the_python_line_is_that_of_the_caller(library: ctypes.CDLL, memory: Tra
         assert found is not None
         assert found.function.rpartition(".")[2] == "inner" and found.file == __file__
         assert found.line == inner.__code__.co_firstlineno + 1
+
+
+def test_a_record_that_nobody_completes_holds_up_no_other(library: ctypes.CDLL, memory: TraceMemory) -> None:
+    """Its place is used no more, until who was slow completes it after all: the rings go round three times."""
+    for ring in range(memory.shared.rings):  # as many that were begun, at the beginning of each ring
+        memory._words[memory.shared.control(ring) // 8 + recording.HEAD // 8] = 2
+    collector = Collector(lambda: [Source(memory, lambda: None)], lambda *_: ())
+    collector.start()
+    with Patched(address_of(library, "add"), SIZES["add"], _wish(memory)):
+        for at in range(3 * memory.shared.capacity):
+            library.add(at, 0, 0, 0, 0, 0)
+            if at % 64 == 0:
+                collector.take()
+        used = [
+            ring
+            for ring in range(memory.shared.rings)
+            if memory._words[memory.shared.control(ring) // 8 + recording.HEAD // 8] > memory.shared.capacity
+        ]
+        given_up = [memory.shared.records(ring) // 8 for ring in used]
+        assert used and all(memory._words[at] == recording.GIVEN_UP for at in given_up)
+        before = memory.hits(0)
+        for at in given_up:
+            memory._words[at] = 1
+        for at in range(memory.shared.rings * memory.shared.capacity):
+            library.add(at, 0, 0, 0, 0, 0)
+            if at % 64 == 0:
+                collector.take()
+    collector.stop()
+    assert before == 3 * memory.shared.capacity
+    # Of each round one is lost at each place that was given up, and what found no room while it was waited for.
+    lost = memory.hits(0) - collector.records[memory, 0].count
+    assert 0 < lost < memory.hits(0) // 2

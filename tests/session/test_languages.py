@@ -325,10 +325,10 @@ def test_steps_go_from_line_to_line_of_cython_and_into_callbacks(
     async def work(driver: Driver) -> None:
         await driver.stop()
         poly, term = "sample_fast.poly_sum", "sample_fast.term"
-        assert await lines(driver, ["step"] * 12) == [
+        assert await lines(driver, ["step"] * 14) == [
             *(f"{poly}:6", f"{poly}:8", f"{poly}:9", f"{term}:14", f"{term}:15"),
-            *(f"{poly}:8", f"{poly}:9", f"{term}:14", f"{term}:15"),
-            *(f"{poly}:8", f"{poly}:10", "program.py:5"),
+            *(f"{poly}:9", f"{poly}:8", f"{poly}:9", f"{term}:14", f"{term}:15"),
+            *(f"{poly}:9", f"{poly}:8", f"{poly}:10", "program.py:5"),
         ]
         assert await lines(driver, ["next", "next", "next"]) == [f"program.py:{line}" for line in (6, 7, 8)]
         assert await lines(driver, ["step"] * 5) == [

@@ -29,6 +29,9 @@ def test_an_expression_runs_in_the_python_frame_below(crossing: Path, env: Env) 
         assert await value_of(driver, "[n for n in range(3) if n]") == "[1, 2]"
         assert await value_of(driver, "marker = double(4)") == ""
         assert await value_of(driver, "marker") == "8"
+        assert await value_of(driver, "for n in range(2): n") == "0\n1"
+        with pytest.raises(EvaluationError, match=r"7\nZeroDivisionError"):
+            await value_of(driver, "7; 1 / 0")
         names = await driver.names()
         assert names == ["capi_outer", "crossing.py:6"]
         assert name((await driver.step("next")).frame) == "capi_outer"
@@ -130,7 +133,7 @@ def test_nothing_is_run_within_the_c_library(tmp_path: Path) -> None:
 
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
-        assert await driver.session.inspector.holds_gil(stop.thread.tid)
+        assert await driver.session.inspector.attachment(stop.thread.tid)
         with pytest.raises(NotSound, match="inside the C library"):
             await value_of(driver, "1")
         await driver.session.breakpoints.add(f"{script}:4")

@@ -26,6 +26,7 @@ from dualdbg.session.stepping.plan import (
 from dualdbg.session.stepping.step import CONTINUE, Step
 from dualdbg.session.stepping.stop_points import StopPoints
 from dualdbg.session.stops.facts import PythonHold
+from dualdbg.snapshot.cpython.held_process import Attachment
 from tests.session.step_places import (
     BELOW,
     CALLER,
@@ -193,13 +194,13 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
     "then for native code that called the function": (
         "next",
         None,
-        ground(stack=IN_CALLBACK, holds_gil=True),
+        ground(stack=IN_CALLBACK, attachment=Attachment.ATTACHED),
         GroundFact.CALLER,
     ),
     "a Python line that native code called ends there too, and in a handler": (
         "finish",
         None,
-        ground(stack=IN_CALLBACK, holds_gil=True, caller=CALLER),
+        ground(stack=IN_CALLBACK, attachment=Attachment.ATTACHED, caller=CALLER),
         NativePlan(
             THREAD,
             arm="finish",
@@ -211,13 +212,19 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
     "a Python line is debugpy's": (
         "until",
         None,
-        ground(stack=ON_PYTHON_LINE, holds_gil=True, caller=None),
+        ground(stack=ON_PYTHON_LINE, attachment=Attachment.ATTACHED, caller=None),
         NativePlan(THREAD, arm="next", must_arm=True, step=Step("until", TID, THREAD, origin=PYTHON)),
     ),
     "step on a Python line enters native code": (
         "step",
         None,
-        ground(stack=ON_PYTHON_LINE, holds_gil=True, caller=None, watched=(0x400,), calls_operator=True),
+        ground(
+            stack=ON_PYTHON_LINE,
+            attachment=Attachment.ATTACHED,
+            caller=None,
+            watched=(0x400,),
+            calls_operator=True,
+        ),
         NativePlan(
             THREAD,
             arm="step",
@@ -239,7 +246,7 @@ def test_a_step_from_a_native_stop(
 
 def test_a_thread_without_the_gil_cannot_be_stepped_on_a_python_line() -> None:
     with pytest.raises(WrongState, match="does not hold the GIL"):
-        plan_native_step("next", None, ground(stack=ON_PYTHON_LINE, holds_gil=False))
+        plan_native_step("next", None, ground(stack=ON_PYTHON_LINE, attachment=Attachment.WITHOUT_GIL))
 
 
 CONTINUES: dict[str, tuple[NativeGround, NativePlan | GroundFact]] = {
@@ -249,10 +256,13 @@ CONTINUES: dict[str, tuple[NativeGround, NativePlan | GroundFact]] = {
     "the stack": (ground(unheard=7), GroundFact.STACK),
     "on a Python line the GIL decides": (ground(unheard=7, stack=ON_PYTHON_LINE), GroundFact.GIL),
     "with it the thread waits": (
-        ground(unheard=7, stack=ON_PYTHON_LINE, holds_gil=True),
+        ground(unheard=7, stack=ON_PYTHON_LINE, attachment=Attachment.ATTACHED),
         NativePlan(THREAD, hear=7),
     ),
-    "without it the thread runs": (ground(unheard=7, stack=ON_PYTHON_LINE, holds_gil=False), NativePlan()),
+    "without it the thread runs": (
+        ground(unheard=7, stack=ON_PYTHON_LINE, attachment=Attachment.WITHOUT_GIL),
+        NativePlan(),
+    ),
     "in native code it must be sound": (ground(unheard=7, stack=IN_C), GroundFact.SOUND),
     "the thread waits where that is sound": (
         ground(unheard=7, stack=IN_C, is_sound=True),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import CommandError, WrongState
-from dualdbg.model import Language, NativeFrame, Reason, State, Thread
+from dualdbg.model import Language, NativeFrame, PythonFrame, Reason, State, Thread
 from dualdbg.session.stepping.freezing import Unsafe
 from dualdbg.snapshot.cpython.reader import PythonReader
 from tests import support
@@ -174,7 +174,8 @@ def test_a_step_of_another_thread_at_a_python_stop(counting: Path, env: Env) -> 
         for kind in ("next", "next", "step"):
             await session.step(kind, tid=two)
             stop = await driver.stop()
-            assert stop.thread.tid == two and name(stop.frame).startswith("counting.py:"), stop
+            entered = kind == "step" and name(stop.frame) == "capi_scale"  # where it stands on that line
+            assert stop.thread.tid == two and (entered or name(stop.frame).startswith("counting.py:")), stop
         await driver.session.kill()
 
     run_session(work, counting, "counting.py:16", env=env)
@@ -292,3 +293,27 @@ def test_a_hundred_threads_have_their_names(tmp_path: Path, env: Env) -> None:
         await driver.session.kill()
 
     run_session(work, path, "many.py:5", env=env)
+
+
+@pytest.mark.parametrize(
+    "start", ["threading.Thread(target=work).start()", "_thread.start_new_thread(work, ())"]
+)
+def test_steps_in_a_thread_that_the_program_has_started(tmp_path: Path, env: Env, start: str) -> None:
+    """pydevd puts a function of its own around what such a thread runs."""
+    script = tmp_path / "starts.py"
+    script.write_text(
+        "import _thread, os, threading, sample_capi\nover = _thread.allocate_lock()\nover.acquire()\n"
+        "def work():\n    os.getppid()\n    sample_capi.scale(1.0, 2.0)\n    over.release()\n"
+        f"{start}\nover.acquire()\n"
+    )
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.thread.tid != driver.session.pid
+        assert name((await driver.step("finish")).frame) == "starts.py:5"
+        stop = await driver.step("next")
+        assert isinstance(stop.frame, PythonFrame) and stop.frame.line == 6
+        assert name((await driver.step("step")).frame) == "capi_scale"
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "getppid", env=env)

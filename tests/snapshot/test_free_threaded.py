@@ -29,6 +29,19 @@ def waits(known):
 
 waits({"a": [1, 2]})
 """
+TURNS = """
+import os, threading, time
+
+def turn(n):
+    while True:
+        time.sleep(0.01)
+        n += 1
+
+for n in range(3):
+    threading.Thread(target=turn, args=(n,), daemon=True).start()
+print("ready pid=%d" % os.getpid(), flush=True)
+time.sleep(600)
+"""
 CALLS = """
 import os, threading
 
@@ -84,11 +97,22 @@ def test_threads_that_run_at_the_same_time(spinning: str) -> None:
     assert "GIL" not in dualdbg("stacks", "--diagnose", spinning).stdout
 
 
-def test_it_is_attached_to(spinning: str) -> None:
-    words = ["attach", spinning, "--json", "--no-stacks", "--batch", "-x", "bt", "-x", "threads"]
-    done = dualdbg(*words)
-    assert done.of("stopped"), done
-    assert "GIL" not in done.stdout
+def test_python_control_comes_to_threads_that_run_at_the_same_time(python: Path, tmp_path: Path) -> None:
+    program = tmp_path / "turns.py"
+    program.write_text(TURNS)
+    with subprocess.Popen([python, program], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            [pid] = read_ready(process)["pid"]
+            commands = ("continue", "p n", "next", "threads", "delete 1", "detach")
+            words = [word for command in commands for word in ("-x", command)]
+            stops = ("-b", f"{program}:6")
+            done = dualdbg("attach", str(pid), "--json", "--no-stacks", *stops, "--batch", *words)
+            stops_at = [(stop["origin"], stop["frame"]["function"]) for stop in done.of("stopped")]
+            assert stops_at[0][0] == "native" and stops_at[1:] == 2 * [("python", "turn")], done
+            assert "GIL" not in done.stdout
+            assert process.poll() is None
+        finally:
+            process.kill()
 
 
 def test_both_languages_of_a_thread(python: Path, tmp_path: Path) -> None:
@@ -99,6 +123,7 @@ def test_both_languages_of_a_thread(python: Path, tmp_path: Path) -> None:
         "threads",
         "finish",
         "locals",
+        "step",
         "pyobject shared",
         "delete 1",
         "continue",
@@ -108,8 +133,9 @@ def test_both_languages_of_a_thread(python: Path, tmp_path: Path) -> None:
     commands = [word for command in words for word in ("-x", command)]
     stops = ("-b", "getppid", "-b", f"{program}:10")
     done = dualdbg("run", "--json", "--python", python, *stops, "--batch", *commands, program)
-    assert [(event["reason"], event["frame"]["function"]) for event in done.of("stopped")][:3] == [
+    assert [(event["reason"], event["frame"]["function"]) for event in done.of("stopped")][:4] == [
         ("breakpoint", "getppid"),
+        ("step", "work"),
         ("step", "work"),
         ("breakpoint", "work"),
     ], done

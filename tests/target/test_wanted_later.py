@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -110,13 +109,6 @@ async def top(client: Client) -> tuple[str, int]:
     return (await client.stack(stop["threadId"]))[0]
 
 
-async def version_of(python: str) -> tuple[int, int]:
-    text = "import sys; print(*sys.version_info[:2])"
-    process = await asyncio.create_subprocess_exec(python, "-c", text, stdout=asyncio.subprocess.PIPE)
-    major, minor = (await process.communicate())[0].split()
-    return int(major), int(minor)
-
-
 @pytest.mark.parametrize("audit", ["", "audit"])
 def test_every_call_after_the_answer_meets_a_breakpoint(python: str, script: Path, audit: str) -> None:
     script.write_text(STARTS)
@@ -145,9 +137,6 @@ def test_every_call_after_the_answer_meets_a_breakpoint(python: str, script: Pat
     ],
 )
 def test_a_breakpoint_that_is_set_while_it_runs(python: str, script: Path, place: Any) -> None:
-    if place[0] == "numbers" and asyncio.run(version_of(python)) == (3, 12):
-        pytest.skip("pydevd does not stop in a generator that has begun before, in 3.12")
-
     async def scenario(client: Client) -> None:
         await client.start()
         await ready(client)
@@ -157,6 +146,55 @@ def test_a_breakpoint_that_is_set_while_it_runs(python: str, script: Path, place
             await client.resume()
 
     debug(piped(python, script), scenario)
+
+
+WAITING = """\
+import sys, threading
+def numbers():
+    while True:
+        try:
+            yield
+            print(1)
+        except KeyError:
+            print(2)
+async def coroutine():
+    while True:
+        await Waits()
+        print(3)
+class Waits:
+    def __await__(self):
+        yield
+one, other = numbers(), coroutine()
+next(one), other.send(None)
+print("ready", flush=True)
+sys.stdin.readline()
+exec(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "place"),
+    [
+        pytest.param("next(one)", ("numbers", 6), id="a generator"),
+        pytest.param("one.throw(KeyError())", ("numbers", 8), id="an exception that a generator is given"),
+        pytest.param("other.send(None)", ("coroutine", 12), id="a coroutine"),
+        pytest.param(
+            "threading.Thread(target=next, args=(one,)).start()", ("numbers", 6), id="in another thread"
+        ),
+    ],
+)
+def test_a_breakpoint_in_what_has_begun_and_waits(python: str, script: Path, does: str, place: Any) -> None:
+    """It is on no stack when the breakpoint is set."""
+    script.write_text(WAITING)
+
+    async def scenario(client: Client) -> None:
+        await client.start()
+        await ready(client)
+        await set_lines(client, script, place[1])
+        read_a_line(client)
+        assert await top(client) == place
+
+    debug(piped(python, script, does), scenario)
 
 
 def test_an_exception_that_is_to_stop_later(python: str, script: Path) -> None:

@@ -78,6 +78,46 @@ def test_what_is_not_counted_is_named_with_the_reason(calls: Path) -> None:
     assert re.search(r"(?m)^ +80 +[\d,]+  work  calls$", said)
 
 
+def test_data_among_code_stays_as_it_is(tmp_path: Path) -> None:
+    """Tables with names of functions, and a branch that is hidden by data before it: the program's own sum is right."""
+    source, made = Path(__file__).parent.parent / "probes" / "tables.c", tmp_path / "tables"
+    subprocess.run(["gcc", "-O1", "-o", made, source], check=True)
+    own = subprocess.run([made], capture_output=True, text=True, check=False).stdout
+    names = ("typed", "untyped", "swallowed")
+    options = [word for name in names for word in ("-b", name)]
+    said = run("--count", *options, "--native", made, status=7)
+    assert own in said
+    for why in ("may be data", "does not say that it is code", "leads into its first bytes"):
+        assert why in said, said
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"), [("later", "the kernel did not say"), ("library", "system calls are filtered (seccomp)")]
+)
+@pytest.mark.parametrize("options", [["--count"], []])
+def test_a_filter_of_system_calls_is_told(tmp_path: Path, options: list[str], mode: str, why: str) -> None:
+    """Behind it no condition can look whether a pointer leads anywhere: what it would have said is not known."""
+    made = tmp_path / "filtered"
+    subprocess.run(["gcc", "-O1", "-o", made, Path(__file__).with_name("filtered.c"), "-ldl"], check=True)
+    said = run(*options, "-b", "looks if *(long*)$rdi == 3", "--native", made, mode, status=7)
+    assert re.search(r"(?m)^ +100 .* looks ", said), said
+    assert "not all the time" in said and why in said, said
+
+
+def test_a_process_in_strict_mode_lives_on(tmp_path: Path) -> None:
+    """Any system call that is asked of it would end it."""
+    made = tmp_path / "filtered"
+    subprocess.run(["gcc", "-O1", "-o", made, Path(__file__).with_name("filtered.c"), "-ldl"], check=True)
+    with subprocess.Popen([made, "strict"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin is not None and program.stdout is not None
+        assert program.stdout.readline() == b"ready\n"
+        said = run("--for", "0.5", "-b", "looks", program.pid)
+        program.stdin.write(b"x")
+        program.stdin.close()
+        assert program.wait(60) == 7
+    assert "system calls are filtered (seccomp)" in said
+
+
 def test_a_process_goes_on_after_it(calls: Path) -> None:
     """It is traced from the middle, for a time; then it runs on, with its own results, and nobody traces it."""
     target = subprocess.Popen(

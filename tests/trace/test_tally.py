@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import platform
+import os
 import random
 from array import array
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from dualdbg.trace.tally import FastTally, Kind, Met, PlainTally, Site, Sum
 
 pytestmark = [
     pytest.mark.pure,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64"),
     pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
 ]
 FULL = (1 << 64) - 1
@@ -113,7 +114,7 @@ def test_plain_python_does_it_where_no_code_may_be_made(monkeypatch: pytest.Monk
     assert isinstance(tally.tally(), PlainTally)
     monkeypatch.undo()
     assert isinstance(tally.tally(), FastTally)
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     assert isinstance(tally.tally(), PlainTally)
     monkeypatch.undo()
     monkeypatch.setattr(tally, "iced", None)
@@ -122,7 +123,7 @@ def test_plain_python_does_it_where_no_code_may_be_made(monkeypatch: pytest.Monk
 
 def test_other_machines_have_the_raw_clock_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only Python is traced there, whose times are its."""
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="aarch64"))
     clock = Clock()
     assert abs(clock.began - clock.began_ns) < 1e9
     assert clock.ticks_a_second() == pytest.approx(1e9, rel=0.5)

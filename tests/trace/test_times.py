@@ -195,3 +195,42 @@ def test_data_among_the_code_of_a_function_stays(tmp_path: Path) -> None:
     row = result(said)["mixed"]
     assert '"right' in said
     assert (row["hits"], row["timed"], row["untimed"]) == (100, 100, [])
+
+
+@pytest.mark.parametrize("options", [["--count"], []])
+def test_a_handler_that_jumps_away_costs_the_calls_that_it_ends(options: list[str], tmp_path: Path) -> None:
+    """Out of our code too, thousands of times: nobody waits for what such a call has begun."""
+    made = tmp_path / "jumps"
+    subprocess.run(["gcc", "-O2", "-o", made, Path(__file__).with_name("jumps.c")], check=True)
+    said = run("--time", "--json", *options, "-b", "inner", "-b", "outer", "--native", made, status=7)
+    began, ended, jumps = _own(said)["counts"]
+    found = result(said)
+    inner, outer = found["inner"], found["outer"]
+    assert began <= inner["hits"] <= began + jumps
+    assert 0 <= ended - inner["timed"] <= jumps and 0 <= outer["hits"] - outer["timed"] <= jumps
+    assert 0 < inner["time"] <= outer["time"]
+    if not options:
+        missed = sum(row["hits"] - row["recorded"] for row in (inner, outer))
+        assert 0 <= missed <= jumps
+
+
+def test_a_function_into_which_another_one_jumps_has_no_times(tmp_path: Path) -> None:
+    """The other one leaves by a way out of it, and is taken for the call that had left by one that is not noted."""
+    source = Path(__file__).with_name("jumping_in.c")
+    subprocess.run(["gcc", "-O1", "-o", tmp_path / "jumping", source], check=True)
+    row = result(run("--time", "--json", "-b", "entered", "--native", tmp_path / "jumping", status=7))[
+        "entered"
+    ]
+    assert (row["hits"], row["timed"], row["time"]) == (10, 0, 0)
+    assert "code of another function" in row["untimed"][0]
+
+
+@pytest.mark.parametrize("options", [["--count", "--time"], []])
+def test_turns_of_a_loop_at_the_beginning_are_no_calls(options: list[str], tmp_path: Path) -> None:
+    """They are counted with them, which is said; a time would be that of the last turn."""
+    subprocess.run(["gcc", "-o", tmp_path / "turns", Path(__file__).with_name("turns.c")], check=True)
+    row = result(run(*options, "--json", "-b", "turns", "--native", tmp_path / "turns", status=7))["turns"]
+    assert row["hits"] == 300 and row["looped"]
+    assert not options or (row["timed"] == 0 and "jumps back" in row["untimed"][0])
+    said = run(*options, "-b", "turns", "--native", tmp_path / "turns", status=7)
+    assert "with each turn of the loop" in said

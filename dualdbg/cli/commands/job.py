@@ -199,7 +199,9 @@ def _show(options: Namespace, report: JobReport) -> int:
         sys.stdout.write(job_text(report, Style.of(sys.stdout), None if options.all else _LINES))
         sys.stdout.flush()
         return 0
-    if report.job.launchers:
+    if report.job.failures:
+        told = "no process of the job could be read", ""  # why not, and what to type next, is above
+    elif report.job.launchers:
         told = (
             f"no rank has begun yet: {report.job.launchers[0]} is a launcher, and nothing that it has started was read",
             "look again in a moment; dualdbg stacks --tree PID --diagnose, of the launcher, shows what it does",

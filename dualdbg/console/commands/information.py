@@ -13,6 +13,7 @@ from ...model import NativeFrame
 from ...session.breakpoints.compiled_ways import kernels_of
 from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
 from .at_stops import display
+from .breakpoints import with_file
 from .registry import command, no_argument
 from .stacks import frame as frame_command
 from .threads import threads as threads_command
@@ -103,6 +104,8 @@ async def _line(console: Console, argument: str) -> None:
     if not argument:
         await _source(console, "")
         return
+    if console.stopped:
+        argument = await with_file(console, argument)
     if _PYTHON_LINE.search(argument):
         raise CommandError(
             f"{argument} is a line of Python, which is at no address", "list shows it, break stops there"

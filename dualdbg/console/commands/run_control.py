@@ -108,27 +108,33 @@ async def _jump_target(console: Console, frame: Frame, file: str, line: int) -> 
 
 @command(
     "set",
-    "[step-into binding|dispatch|kernel] | var NAME = EXPRESSION",
+    "[step-into binding|dispatch|kernel] | pagination on|off | var NAME = EXPRESSION",
     "choose where step enters PyTorch's operators, or give a variable a value; without an argument: show the settings",
     details="binding: the C++ function that Python calls, torch::autograd::THPVariable_randn. dispatch: the entry of "
     "the dispatcher, at::_ops::randn::call. kernel: what does the work, at::native::randn. In the configuration file: "
-    'step-into = "kernel". gdb has settings of its own: gdb set print elements 50.',
+    'step-into = "kernel". pagination off: long answers at the prompt come at once. gdb has settings of its own: '
+    "gdb set print elements 50.",
     completes="setting",
-    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into", "var", "variable"),
+    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into", "pagination", "var", "variable"),
 )
 async def set_(console: Console, argument: str) -> None:
     words = argument.split()
     if words[:1] in (["var"], ["variable"]):
         await assign(console, argument.partition(" ")[2].strip())
         return
-    if words:
+    paged = console.pagination is not None
+    if paged and words[:1] == ["pagination"] and words[1:] in (["on"], ["off"]):
+        console.pagination = words[1] == "on"
+    elif words:
         layers = {layer.value: layer for layer in STEP_LAYERS}
         if len(words) != 2 or words[0] != "step-into" or words[1] not in layers:
-            raise CommandError(f"set does not know {argument!r}", f"set step-into {' | '.join(layers)}")
+            known = f"set step-into {' | '.join(layers)}" + ("; set pagination on | off" if paged else "")
+            raise CommandError(f"set does not know {argument!r}", known)
         for view in console.views:
             view.session.step_into = layers[words[1]]
     chosen: Layer = console.session.step_into
-    console.show(TextReport(f"step-into {chosen.value}\n"))
+    pages = f"pagination {'on' if console.pagination else 'off'}\n" if paged else ""
+    console.show(TextReport(f"step-into {chosen.value}\n{pages}"))
 
 
 @command("pause interrupt", "", "stop the target wherever it is")

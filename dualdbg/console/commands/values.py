@@ -92,7 +92,7 @@ async def py(console: Console, argument: str) -> None:
         except EvaluationError:
             raise refusal from None
         return
-    if value.type:
+    if value.type or value.value:  # a statement has no type; what it shows is that of its expressions
         console.show(ValueReport(argument, value))
 
 
@@ -101,7 +101,8 @@ async def py(console: Console, argument: str) -> None:
     "",
     "run lines of Python in the selected frame, up to exit() or Ctrl-D",
     details="At a Python stop. A statement may have several lines; an empty one ends it. What it assigns is "
-    "assigned in the frame, and new names last as long as the frame does. Values are shown as print shows them.",
+    "assigned in the frame, and new names last as long as the frame does. Values are shown as print shows them, "
+    "also those of expressions in a statement (x = 1; x).",
 )
 async def interact(console: Console, argument: str) -> None:
     """Lines are Python from now on. Raises CommandError where no Python can be run in the selected frame."""

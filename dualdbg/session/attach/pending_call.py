@@ -55,7 +55,7 @@ _QUEUES = {
     (3, 12): _Queue(400, 368, lock=8, calls_to_do=16, calls=24, first=536, last=540),
 }
 
-# 3.13: a counter, entries with flags, a flag word in every thread state instead of one for all.
+# 3.13, free-threaded or not: a counter, entries with flags, a flag word in every thread state instead of one for all.
 _START_3_13, _MUTEX, _COUNT, _MAX, _CALLS, _NEXT, _ENTRIES_3_13 = 32, 8, 12, 16, 24, 7228, 300
 _BREAKER_3_13, _CALLS_TO_DO = 24, 1 << 2
 _PLEASE_STOP = 1 << 5  # _PY_EVAL_PLEASE_STOP_BIT (Include/internal/pycore_ceval.h)
@@ -70,7 +70,7 @@ def plan(memory: Memory, layout: PythonLayout, runtime: int, function: int, argu
     interpreter = main_interpreter(memory, layout, runtime)
     if layout.version in _QUEUES:
         return _plan_by_table(memory, layout, runtime, interpreter, function, argument)
-    if layout.version == (3, 13) and layout.has_gil:
+    if layout.version == (3, 13):
         return _plan_3_13(memory, layout, interpreter, function, argument)
     raise TargetError(f"Python {layout.version[0]}.{layout.version[1]} has no queue that dualdbg knows")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import platform
+import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -127,7 +127,7 @@ class PythonControl:
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
         native = self._native
-        architecture = AARCH64 if platform.machine() == "aarch64" else X86_64
+        architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
         names = list(debugger_names(architecture))
         held = {}
         for number, tid in (await native.threads()).items():

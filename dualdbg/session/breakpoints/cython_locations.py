@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...backends.native import Visit
-from ...known.cython_names import ACCESSORS, CythonName, Part
-from ...known.cython_source import MODULE, Function, function_at
+from ...known.cython_names import CythonName, Part
+from ...known.cython_source import MODULE, Function, function_at, is_of
 from ...model import Location
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import source_of
@@ -56,7 +56,7 @@ class CythonLocations:
         there = [one for one in visits if PurePath(one.file or "").name == PurePath(file).name]
         source = source_of(there[0].file) if there else None
         if source is None:
-            own = [one for one in visits if not _is_of(self._name(one), None)]
+            own = [one for one in visits if not is_of(self._name(one), None)]
             return [self._place(visit) for visit in self._generators(own) or own or visits]
         # Code that Cython adds may have any line: those of the C file count on from the last one that Cython has named.
         visits = [one for one in visits if one.line is None or one.line <= source.lines]
@@ -67,7 +67,7 @@ class CythonLocations:
         if begins is not None and begins.first == line:
             owner = begins
             visits = await self._native.line_visits(file, line, True)
-        own = [visit for visit in visits if _is_of(self._name(visit), owner)]
+        own = [visit for visit in visits if is_of(self._name(visit), owner)]
         own = self._generators(own) or own
         if begins is None or begins.first != line:  # else it is also the line that makes the function
             own += [visit for visit in visits if self._is_inlined(visit, line, owner)]
@@ -83,7 +83,7 @@ class CythonLocations:
         name = self._name(visit)
         if name is None or owner is None or visit.line != line:
             return False
-        return name.path[-1] != MODULE and not _is_of(name, owner)
+        return name.path[-1] != MODULE and not is_of(name, owner)
 
     async def of_symbol(self, module: Module, symbol: Symbol) -> list[CythonPlace]:
         """Where the body begins that was inlined into the wrapper of this name. Empty for any other function."""
@@ -106,13 +106,3 @@ class CythonLocations:
         function = name.text if name else visit.function
         location = Location(function, library, visit.address, visit.file, visit.line)
         return CythonPlace(location, visit.hides, visit.function if visit.is_inlined else None)
-
-
-def _is_of(name: CythonName | None, owner: Function | None) -> bool:
-    """Whether a C function belongs to a function of the source; None is the code of the module."""
-    if name is None:
-        return False
-    if owner is None:
-        return name.path[-1] == MODULE
-    path = name.path[:-1] if name.path[-1] in ACCESSORS else name.path
-    return owner.path in (path[-len(owner.path) :], name.path[-len(owner.path) :])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ...backends.native import FunctionAddress
 from ...known.binding_layers import functions_of_macro
 from ...known.cython_names import Part, cython_function
+from ...known.short_names import in_source
 from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
@@ -164,7 +165,7 @@ def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
 
 def _only_calls(place: LoadedFunction) -> bool:
     """Whether a function was made by PyO3's macros, or by Cython, to take the arguments of a call apart."""
-    name = cython_function(parse(place.symbol.name).short)
+    name = cython_function(in_source(parse(place.symbol.name).short) or "")
     if name is not None:
         return name.part in (Part.BODY, Part.WRAPPER)
     return bool(functions_of_macro(short_rust_name(place.symbol.name)))

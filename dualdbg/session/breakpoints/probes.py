@@ -24,6 +24,7 @@ from .tracing import TracedPlace, Tracing
 
 _AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once
 _ALIGNED = 16
+_STRICT = "1"  # SECCOMP_MODE_STRICT, linux/seccomp.h
 _COUNTER = 16  # bytes of data for each probe: the counter, and the hit from which on it stops
 _TYPES = {
     "bool",
@@ -92,7 +93,8 @@ class Probes:
         is_entry = where.site == function.start or placement.begins_with_pad(function, where.site)
         try:
             area = await self._area(where.site)
-            trace = await self.tracing.wish(area.start + _AREA + area.data, is_entry)
+            near = area.start + _AREA + area.data
+            trace = await self.tracing.wish(near, is_entry, condition is not None)
         except CommandError:
             self.tracing.waits = (
                 True  # no thread could call the C library just now: at the next libraries again
@@ -100,8 +102,11 @@ class Probes:
             raise
         probe = self._built(area, where, replace(wish, trace=trace), 0)
         await self._native.insert_probe(place.number, _traced(address, probe, trace, False))
-        self.tracing.counts_at(place, trace.probe)
-        if trace.times:
+        self.tracing.counts_at(place, trace)
+        place.is_looped = where.is_looped
+        if where.is_looped and self.tracing.times:
+            place.untimed = ("it jumps back to its beginning, which looks like a call",)
+        elif trace.times:
             try:
                 await self._time(place, function, where, trace)
             except (CannotPlace, CommandError) as error:
@@ -205,7 +210,10 @@ class Probes:
         try:
             start, end = self._extent(module, address)
             around = await self._around(module, address)
-            function = Function(start, await self._code(module, start, end, around))
+            is_described = part_at(self._image, address) is not None
+            function = Function(
+                start, await self._code(module, start, end, around), is_described=is_described
+            )
             targets = placement.ways_out(function)
             module.library.symbols_at(target - module.bias for target in targets)  # at once, for what follows
             parts = [further_part(self._image, target) for target in targets]
@@ -255,12 +263,15 @@ class Probes:
         assert module.library is not None
         symbol = module.library.symbol_at(address - module.bias)
         part = part_at(self._image, address)
-        if symbol is not None and part is None and symbol.size:
+        is_bare = part is None  # without unwind info
+        if symbol is not None and is_bare and symbol.size:
             part = symbol.address + module.bias, symbol.address + module.bias + symbol.size
         if symbol is None or part is None or part[1] - part[0] > _LARGEST:
             raise CannotPlace("its file does not tell where the function begins and ends")
         if part[0] != symbol.address + module.bias or is_put_aside(symbol):
             raise CannotPlace("it is in a part of a function that others of its parts jump to")
+        if is_bare and not module.library.has_function_type(symbol.address):
+            raise CannotPlace("its file does not say that it is code")
         return part
 
     async def _around(self, module: Module, address: int) -> tuple[int, bytes]:
@@ -278,6 +289,12 @@ class Probes:
         status = read_status(f"/proc/{self._image.pid}/status")
         if "shstk" in status.get("x86_Thread_features", ""):
             raise CannotPlace("the program has shadow stacks")
+        own = read_status("/proc/self/status")
+        # It may end who asks for memory. That of a container is none of the program's own making.
+        rows = ("Seccomp", "Seccomp_filters")
+        is_filtered = any(status.get(row) != own.get(row) for row in rows)
+        if is_filtered and (status.get("Seccomp") == _STRICT or status.get("NoNewPrivs") == "1"):
+            raise CannotPlace(f"system calls are filtered (seccomp) in thread {self._image.pid}")
 
     async def _area(self, site: int) -> _Area:
         """Memory of ours that is near enough, with room for one more at an address to which a jump can lead."""

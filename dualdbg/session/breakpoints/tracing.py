@@ -45,11 +45,13 @@ class TracedPlace:
     probe: int = 0
     why_not: str | None = None
     left_out: str | None = None  # why it did not count all the time
+    is_looped: bool = False  # a call may be counted several times
     arguments: tuple[Argument, ...] = ()
     returns: int | None = None  # the probe of its timed returns; the counter behind is their time
     exits: list[int] = field(default_factory=list)  # the engine's keys of the probes there
     in_nanoseconds: bool = False  # its times; else in ticks of the processor's counter
     untimed: tuple[str, ...] = ()  # why some or all calls are not timed
+    refused: int | None = None  # the counter of hits whose condition the kernel would not help to look at
 
     @property
     def timed(self) -> int:
@@ -121,10 +123,10 @@ class Tracing:
         place = self._counting.get((memory, probe))
         return place.arguments if place is not None else ()
 
-    def counts_at(self, place: TracedPlace, probe: int) -> None:
+    def counts_at(self, place: TracedPlace, trace: recording.Trace) -> None:
         """The hits of a place are counted from now on, by this probe of the program that runs."""
-        place.memory, place.probe = self.programs[-1].memory, probe
-        self._counting[place.memory, probe] = place
+        place.memory, place.probe, place.refused = self.programs[-1].memory, trace.probe, trace.refused
+        self._counting[place.memory, trace.probe] = place
 
     def timed_at(self, place: TracedPlace, trace: recording.Trace) -> int:
         """The returns of a place are timed from now on. Returns the number of their probe.
@@ -159,6 +161,8 @@ class Tracing:
         ever = self.native.probes_ever_left_out
         for place in self.places:
             place.left_out = ever.get(place.number)
+            if place.memory is not None and place.refused is not None and place.memory.hits(place.refused):
+                place.left_out = "the kernel did not say what is behind a pointer: system calls are filtered"
             whys = (*place.untimed, *(ever[key] for key in place.exits if key in ever))
             place.untimed = tuple(dict.fromkeys(whys))
 
@@ -221,7 +225,7 @@ class Tracing:
         if self._end is None and self.before_end is not None and places:
             self._end = await self.native.insert_breakpoint(places[0].address)
 
-    async def wish(self, near: int, is_entry: bool) -> recording.Trace:
+    async def wish(self, near: int, is_entry: bool, has_condition: bool) -> recording.Trace:
         """What a new probe is to do. ``near``: memory of the target where a name may be written.
 
         Raises CannotPlace, CommandError.
@@ -229,18 +233,26 @@ class Tracing:
         program = await self._program(near)
         try:
             probe = program.memory.new_probe()
+            refused = program.memory.new_probe() if has_condition else None
         except ValueError as error:
             raise CannotPlace(str(error)) from error
         memory = program.memory
         times = self.times and is_entry
         if not self.records:
             tid = program.tid if times else None
-            return recording.Trace(probe, memory.address, memory.shared, tid, is_entry, None, times)
+            return recording.Trace(probe, memory.address, memory.shared, tid, is_entry, None, times, refused)
         self._find_python(program)
         if program.interpreter is not None:
             await self._watch_end()
         return recording.Trace(
-            probe, memory.address, memory.shared, program.tid, is_entry, self._python_places(program), times
+            probe,
+            memory.address,
+            memory.shared,
+            program.tid,
+            is_entry,
+            self._python_places(program),
+            times,
+            refused,
         )
 
     async def _program(self, near: int) -> Program:

@@ -44,6 +44,7 @@ def passing_of(signature: Signature) -> Passing:
         signature.by_address,
         as_written=signature.by_name,
         callers_fill=signature.callers_fill,
+        constructs=signature.constructs,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from ...backends.native import DecodedInstruction
@@ -60,6 +60,19 @@ class Instruction:
     target: str = ""
 
 
+def _size(row: DecodedInstruction) -> int:
+    """How many bytes the instruction has."""
+    return len(bytes.fromhex(row.bytes))
+
+
+def _cut(row: DecodedInstruction, end: int) -> DecodedInstruction:
+    """The instruction; where it would reach beyond ``end``, the bytes before that, which are no code then."""
+    if row.address + _size(row) <= end:
+        return row
+    data = bytes.fromhex(row.bytes)[: end - row.address]
+    return replace(row, text=f".byte  {', '.join(f'{one:#04x}' for one in data)}", bytes=data.hex())
+
+
 class Code:
     """Reads code while gdb holds the target, or within a short halt."""
 
@@ -85,11 +98,27 @@ class Code:
         end, start = address, self._function_start(address)
         while start is not None and len(earlier) < before:
             if start < end:
-                earlier = [*await native.disassemble_until(start, end), *earlier]
+                rows = await native.disassemble_until(start, end)
+                earlier = [*(_cut(row, end) for row in rows), *earlier]
             end, start = start, self._function_before(start)
         earlier = earlier[max(len(earlier) - before, 0) :]
-        later = await native.disassemble(address, after) if after else []
-        return [self._instruction(row) for row in [*earlier, *later]]
+        return [self._instruction(row) for row in [*earlier, *await self._from(address, after)]]
+
+    async def _from(self, address: int, count: int) -> list[DecodedInstruction]:
+        """``count`` instructions, decoded anew where a function begins: padding before it is not always code."""
+        found: list[DecodedInstruction] = []
+        at: int | None = address
+        while at is not None and len(found) < count:
+            rows = await self._native.disassemble(at, count - len(found))
+            at = None
+            for row in rows:
+                start = self._function_start(row.address + _size(row) - 1)
+                if start is not None and start > row.address:
+                    found.append(_cut(row, start))
+                    at = start
+                    break
+                found.append(row)
+        return found
 
     def _function_start(self, address: int) -> int | None:
         return self._image.function_start(address + 1)

@@ -101,8 +101,9 @@ async def check_sound(
     instead = f"{memory}; continue to a Python stop to evaluate"
     if stop is not None and stop.reason is Reason.SIGNAL:
         raise NotSound("nothing is run in a program that a signal stopped: its state may be broken", memory)
-    if not await threads.holds_gil(tid):
-        raise NotSound(f"thread {tid} does not hold the GIL, so it cannot run Python code here", instead)
+    attachment = await threads.attachment(tid)
+    if not attachment:
+        raise NotSound(f"thread {tid} {attachment.value}, so it cannot run Python code here", instead)
     if top is None or top.level != 0:
         raise NotSound("the thread is inside the interpreter, where Python code cannot be run", instead)
     if is_c_library(top.library):

@@ -30,8 +30,8 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
+from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
-from ...snapshot.report.assemble import waits_for_gil
 from ...stacks.roles import assign_roles
 from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
@@ -300,12 +300,14 @@ class Inspector:
         libraries = {frame.library or "" for frame in _native_top(visible)}
         if not all(map(is_system, libraries)):
             return False
-        return not libraries or waits_for_gil(_native_top(stack.frames)) or await self.holds_gil(tid)
+        from ...snapshot.report.assemble import waits_for_gil  # not needed to start
 
-    async def holds_gil(self, tid: int) -> bool:
-        """Whether the thread holds the GIL. gdb holds the target."""
+        return not libraries or waits_for_gil(_native_top(stack.frames)) or bool(await self.attachment(tid))
+
+    async def attachment(self, tid: int) -> Attachment:
+        """Whether the thread may run Python code where it stands. gdb holds the target."""
         python = self.reader.python_thread(tid)
-        return python is not None and python.holds_gil
+        return Attachment.WITHOUT_GIL if python is None else python.attachment
 
     async def gdb_thread(self, tid: int) -> int:
         """gdb's number of a thread. Raises CommandError when there is no such thread."""

@@ -13,6 +13,7 @@ from ...backends import events as engine
 from ...backends.events import StopCause
 from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame, Role, Stack
+from ...shared.binding_names import CYTHON_SOURCES
 from ...stacks.roles import is_stub
 from ..stops.facts import UNREAD, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
@@ -127,6 +128,8 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
         return ENDS if arrival.is_of_step else GOES_ON
     if number is not None and number in momentary.landings:
         return _landed(arrival, step)
+    if number is not None and number in momentary.lines:
+        return _other_line_reached(arrival)
     if number is not None and number in momentary.detours:
         return _back_on_line(arrival, momentary.detours[number])
     if number is not None and number in momentary.pads:
@@ -211,6 +214,13 @@ def _landed(arrival: Arrival, step: Step) -> Outcome:
     return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
 
 
+def _other_line_reached(arrival: Arrival) -> Outcome | ArrivalFact:
+    """Control has come to another line of a Cython function."""
+    if not arrival.is_of_step:
+        return GOES_ON
+    return ENDS if arrival.stack is not UNREAD else ArrivalFact.STACK
+
+
 def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
     """Other code has returned to the line that is stepped. Its call may have been the last instruction of that."""
     if not arrival.is_of_step:
@@ -218,6 +228,8 @@ def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top = arrival.top
+    if arrival.momentary.lines:
+        return THE_REST
     if top is not None and top.inlined and is_between(top) and user_below(arrival.stack) is not None:
         return THE_REST  # in a library's code that was inlined into the line
     return ENDS if top is None or top.line != line else THE_REST
@@ -271,7 +283,7 @@ def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
         return True
     if top.source_language == "cython" and left is not None:
         return (top.function, top.file, top.line, top.sp) == (left.function, left.file, left.line, left.sp)
-    return top.role is Role.GLUE and (top.file or "").endswith((".pyx", ".pxd", ".pxi"))
+    return top.role is Role.GLUE and (top.file or "").endswith(CYTHON_SOURCES)
 
 
 def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
@@ -292,11 +304,19 @@ def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     )
 
 
+def _is_in_stepped_frame(arrival: Arrival, step: Step) -> bool:
+    assert not isinstance(arrival.stack, Unread)
+    caller = direct_caller(arrival.stack)
+    return caller is not None and caller.sp == step.end
+
+
 def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     """gdb ended a source step. In a binding layer the step goes on to where the user's code is."""
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
+    if momentary.lines and _is_in_stepped_frame(arrival, step):
+        return THE_REST
     if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
         return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is not None and step.kind in NATIVE_MOVES and _is_within_line(arrival, top, step):

@@ -137,10 +137,17 @@ class Freezer:
         if tid in inspector.thread_list.ours:
             raise CommandError(f"thread {tid} is debugpy's own: without it Python cannot be debugged")
         await inspector.gdb_thread(tid)
-        if await inspector.holds_gil(tid):
+        python = inspector.reader.python_thread(tid)
+        if python is not None and python.attachment:
+            # A free-threaded interpreter, too, waits for all attached threads where the world is to stop.
+            has, when = (
+                ("holds the GIL", "another thread holds the GIL")
+                if python.holds_gil
+                else ("is attached to the interpreter", "it waits, in a system call")
+            )
             raise Unsafe(
-                f"thread {tid} holds the GIL: frozen, it would stop every Python thread, debugpy's too",
-                "freeze it at a stop at which another thread holds the GIL",
+                f"thread {tid} {has}: frozen, it would stop every Python thread, debugpy's too",
+                f"freeze it at a stop at which {when}",
             )
         frames = await inspector.reader.native_frames(tid, await inspector.gdb_thread(tid))
         if waits_for_gil(frames):

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ...backends.native import Visit
 from ...errors import CommandError
+from ...known.cython_source import function_at, is_of
 from ...model import NativeFrame, PythonFrame, Stack, Stop
+from ...symbols.cython_sources import source_of
 from ..engines import CodeReading
 from ..inspect.inferior_evaluation import NotSound, check_sound
 from ..stops.facts import Unread
@@ -15,7 +18,7 @@ from .handlers import HandlerFinder
 from .line_watch import LineWatch
 from .plan import GroundFact, NativeGround, PythonGround, python_left
 from .step_frames import caller_of_python, exit_to_python, innermost_native
-from .stop_points import FunctionCalls
+from .stop_points import FunctionCalls, LinePlace
 
 if TYPE_CHECKING:
     from ..inspect.inspector import Inspector
@@ -91,7 +94,7 @@ class GroundReader:
         ground.stack = await self._inspector.stack(ground.tid)
 
     async def _gil(self, ground: NativeGround) -> None:
-        ground.holds_gil = await self._inspector.holds_gil(ground.tid)
+        ground.attachment = await self._inspector.attachment(ground.tid)
 
     async def _sound(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)
@@ -106,12 +109,12 @@ class GroundReader:
             ground.is_sound = True
 
     async def _may_call(self, ground: NativeGround) -> None:
-        """Whether the thread holds the GIL, and stands in the user's own code or where a function begins."""
+        """Whether the thread may run Python code, and stands in the user's own code or where a function begins."""
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
         stands_well = top is not None and (top.line is not None or self._code.is_entry(top.pc))
         hears = stands_well and self._inspector.hears_python
-        ground.may_call_python = hears and await self._inspector.holds_gil(ground.tid)
+        ground.may_call_python = hears and bool(await self._inspector.attachment(ground.tid))
 
     async def _exit(self, ground: NativeGround) -> None:
         assert not isinstance(ground.gdb_thread, Unread)
@@ -127,6 +130,31 @@ class GroundReader:
     async def _native_caller(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)
         ground.caller = self._caller_in(ground.stack)
+
+    async def _lines(self, ground: NativeGround) -> None:
+        assert not isinstance(ground.stack, Unread)
+        top = innermost_native(ground.stack)
+        try:
+            visits = await self._native.other_lines(top.pc) if top is not None else []
+        except CommandError:
+            visits = []  # gdb cannot decode it; gdb's own step is what is left
+        places = (self._place(visit) for visit in visits)
+        ground.lines = tuple(place for place in places if place is not None)
+
+    def _place(self, visit: Visit) -> LinePlace | None:
+        """None where the line is none of the function's: Cython adds code with lines of all kinds."""
+        module = self._code.module_at(visit.address)
+        if module is None or module.library is None or visit.function is None or visit.line is None:
+            return None
+        name, source = module.library.cython_name(visit.function), source_of(visit.file)
+        if name is None:
+            return None
+        if source is not None:
+            owner = function_at(source.functions, visit.line)
+            if not is_of(name, owner) or (owner is not None and owner.first == visit.line):
+                return None
+        inlined = visit.function if visit.is_inlined else None
+        return LinePlace(visit.address, name.text, visit.line, inlined, visit.is_inner)
 
     async def _calls(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)
@@ -171,6 +199,7 @@ _NATIVE: dict[GroundFact, Callable[[GroundReader, NativeGround], Awaitable[None]
     GroundFact.MAY_CALL: GroundReader._may_call,
     GroundFact.EXIT: GroundReader._exit,
     GroundFact.CALLS: GroundReader._calls,
+    GroundFact.LINES: GroundReader._lines,
     GroundFact.PADS: GroundReader._pads,
     GroundFact.CALLER: GroundReader._native_caller,
 }

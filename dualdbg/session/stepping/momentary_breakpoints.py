@@ -14,7 +14,7 @@ from ..inspect.stack_reader import StackReader
 from ..ports import Halting
 from .code_of_interest import CodeOfInterest
 from .handlers import HandlerFinder
-from .stop_points import Left, Momentary, StopPoints
+from .stop_points import Left, Momentary, OtherLines, StopPoints
 
 _FEW = 200  # functions; gdb takes half a millisecond for each
 _SOON_READ = 20_000_000  # bytes of a file with debug info; gdb takes about a second for so many
@@ -86,6 +86,8 @@ class MomentaryBreakpoints:
             momentary.calls = places.calls
             momentary.callees.update(await self._at(places.calls.callees, gdb_thread))
             momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
+        if places.lines is not None:
+            momentary.lines.update(await self._at_lines(places.lines, gdb_thread))
         if places.chosen is not None:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
         if places.moved_to is not None:
@@ -214,6 +216,10 @@ class MomentaryBreakpoints:
         if module is None or module.library is None or not self._reader.is_prepared(module):
             return None
         return module.library.identity, function - module.bias
+
+    async def _at_lines(self, lines: OtherLines, gdb_thread: int) -> list[int]:
+        places = [(place.address, place.inlined) for place in lines.places]
+        return await self._native.insert_step_lines(gdb_thread, lines.pc, lines.top, places)
 
     async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
         """Breakpoints at these very addresses. Returns the addresses by gdb's numbers."""

@@ -12,16 +12,18 @@ from enum import Enum
 from ...backends.native import Move
 from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
+from ...snapshot.cpython.held_process import Attachment
 from ..stops.facts import UNREAD, PythonHold, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
+    caller_outside,
     direct_caller,
     frames_with_native_callers,
     innermost_native,
     is_inlined_in,
     native_caller,
 )
-from .stop_points import NOWHERE, FunctionCalls, Left, Pad, StopPoints
+from .stop_points import NOWHERE, FunctionCalls, Left, LinePlace, OtherLines, Pad, StopPoints
 
 _INSTRUCTION_MOVES = {"stepi": Move.STEP_INSTRUCTION, "nexti": Move.NEXT_INSTRUCTION}
 INSTRUCTION_STEPS = frozenset(_INSTRUCTION_MOVES)
@@ -40,6 +42,7 @@ class GroundFact(Enum):
     PADS = "pads"
     CALLED = "called"
     CALLS = "calls"
+    LINES = "lines"
     MAY_RETURN = "may return"
     CALLER = "caller"
 
@@ -52,11 +55,13 @@ class NativeGround:
     ``calls_operator``: the line may call one of torch.ops. Then the facts that cost something:
 
     ``gdb_thread``: gdb's number of the thread. ``unheard``: the number of the last message to debugpy about
-    breakpoints, while debugpy has not taken it. ``holds_gil``: the thread holds the GIL. ``is_sound``: Python code can
-    be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
+    breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python.
+    ``is_sound``: Python code can be run in the thread as it stands.
+    ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
     of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far as gdb
-    can tell. ``pads``: the handlers of the native code above the innermost Python function. ``caller``: the native
-    frame that called the innermost Python function, where a step may end in it.
+    can tell. ``lines``: where control comes to lines of the Cython function. ``pads``: the handlers of the native code
+    above the innermost Python function. ``caller``: the native frame that called the innermost Python function, where
+    a step may end in it.
     """
 
     tid: int
@@ -66,11 +71,12 @@ class NativeGround:
     gdb_thread: int | Unread = UNREAD
     stack: Stack | Unread = UNREAD
     unheard: int | Unread | None = UNREAD
-    holds_gil: bool | Unread = UNREAD
+    attachment: Attachment | Unread = UNREAD
     is_sound: bool | Unread = UNREAD
     may_call_python: bool | Unread = UNREAD
     exit: NativeFrame | Unread | None = UNREAD
     calls: FunctionCalls | Unread | None = UNREAD
+    lines: tuple[LinePlace, ...] | Unread = UNREAD
     pads: tuple[Pad, ...] | Unread = UNREAD
     caller: NativeFrame | Unread | None = UNREAD
 
@@ -164,9 +170,9 @@ def plan_continue(ground: NativeGround) -> NativePlan | GroundFact:
     if ground.stack is UNREAD:
         return GroundFact.STACK
     if isinstance(_shown(ground.stack), PythonFrame):
-        if ground.holds_gil is UNREAD:
+        if ground.attachment is UNREAD:
             return GroundFact.GIL
-        return hearing if ground.holds_gil else plain
+        return hearing if ground.attachment else plain
     if ground.is_sound is UNREAD:
         return GroundFact.SOUND
     if ground.is_sound:
@@ -215,11 +221,11 @@ def _from_python_line(
     """gdb holds a thread in the interpreter, on a Python line. debugpy ends the step, or the native code that called
     the function.
     """
-    if ground.holds_gil is UNREAD:
+    if ground.attachment is UNREAD:
         return GroundFact.GIL
-    if not ground.holds_gil:
+    if not ground.attachment:
         raise WrongState(
-            "the thread is inside the interpreter and does not hold the GIL: it cannot be stepped from here",
+            f"the thread is inside the interpreter and {ground.attachment.value}: it cannot be stepped from here",
             "type continue, or set a breakpoint",
         )
     if ground.caller is UNREAD:
@@ -251,6 +257,8 @@ def _from_native_code(
         if ground.calls is UNREAD:
             return GroundFact.CALLS
         calls = ground.calls
+    if _steps_by_lines(step) and ground.lines is UNREAD:
+        return GroundFact.LINES
     if ground.pads is UNREAD:
         return GroundFact.PADS
     returns = [ground.exit] if ground.exit is not None else []
@@ -259,11 +267,17 @@ def _from_native_code(
     direct = direct_caller(stack)
     leaves = step.kind == "finish" or not has_line
     inlined = caller is not None and is_inlined_in(caller, stack)
-    if caller is not None and not inlined and (leaves or direct is None or direct.level != caller.level):
+    lines = _other_lines(step, ground, direct)
+    if lines is not None:
+        outside = caller_outside(stack) or (direct if not returns else None)
+        returns += [outside] if outside is not None else []
+    elif caller is not None and not inlined and (leaves or direct is None or direct.level != caller.level):
         returns.append(caller)
     move = NATIVE_MOVES.get(step.kind, Move.FINISH)
     if leaves:
         move = Move.CONTINUE if returns and not inlined else Move.FINISH
+    if lines is not None and step.kind != "step":
+        move = Move.CONTINUE
     innermost = step.top.level if step.top is not None else 0
     pads = tuple(pad for pad in ground.pads if not leaves or pad.last > innermost)
     left = None
@@ -272,11 +286,36 @@ def _from_native_code(
     return NativePlan(
         step.gdb_thread,
         arm="step" if enters and ground.may_call_python else None,
-        places=StopPoints(returns=tuple(returns), pads=pads, calls=calls, chosen=chosen, left=left),
+        places=StopPoints(
+            returns=tuple(returns), pads=pads, calls=calls, chosen=chosen, left=left, lines=lines
+        ),
         move=move,
         level=caller.level - 1 if leaves and inlined and caller is not None else 0,
         step=replace(step, end=direct.sp if direct is not None else None),
     )
+
+
+def _steps_by_lines(step: Step) -> bool:
+    """Whether the step ends where control comes to another line: in Cython, whose line tables tell gdb too little."""
+    top = step.top
+    return step.kind in NATIVE_MOVES and top is not None and top.source_language == "cython"
+
+
+def _other_lines(step: Step, ground: NativeGround, direct: NativeFrame | None) -> OtherLines | None:
+    top = step.top
+    if isinstance(ground.lines, Unread) or top is None or top.line is None:
+        return None
+    if direct is None or direct.sp is None:
+        return None
+    first = top.line + 1 if step.kind == "until" else 0
+    places = tuple(
+        place
+        for place in ground.lines
+        if (place.function, place.line) != (top.function, top.line)
+        and (step.kind == "step" or not place.is_inner)
+        and (place.line >= first or place.function != top.function)
+    )
+    return OtherLines(top.pc, direct.sp, places) if ground.lines else None
 
 
 def python_left(stack: Stack) -> Left | None:

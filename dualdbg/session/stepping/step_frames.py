@@ -134,6 +134,19 @@ def direct_caller(stack: Stack) -> NativeFrame | None:
     return next((caller for frame, caller in pairwise(native) if not frame.inlined), None)
 
 
+def caller_outside(stack: Stack) -> NativeFrame | None:
+    """The next native frame of the user outside of the innermost function and of all into which that was inlined. None
+    where a Python frame comes first.
+    """
+    direct = direct_caller(stack)
+    for frame in stack.visible()[1:] if direct is not None else ():
+        if isinstance(frame, PythonFrame):
+            return None
+        if direct is not None and frame.level >= direct.level and not is_foreign(frame):
+            return frame
+    return None
+
+
 def is_inlined_in(caller: NativeFrame, stack: Stack) -> bool:
     """Whether the innermost function was inlined into that of ``caller``, perhaps by way of others: it has no call."""
     native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]

@@ -52,6 +52,28 @@ class Left:
 
 
 @dataclass(frozen=True)
+class LinePlace:
+    """Where control comes to a line of a Cython function. ``function``: its author's name; ``inlined``: its C name,
+    where it was inlined. ``is_inner``: into the function that is stepped.
+    """
+
+    address: int
+    function: str
+    line: int
+    inlined: str | None
+    is_inner: bool
+
+
+@dataclass(frozen=True)
+class OtherLines:
+    """The lines at which a step from ``pc`` may end in the frame that ends at ``top``, its canonical address."""
+
+    pc: int
+    top: int
+    places: tuple[LinePlace, ...]
+
+
+@dataclass(frozen=True)
 class StopPoints:
     """Where gdb is to stop for a step.
 
@@ -64,7 +86,7 @@ class StopPoints:
     the user's frame to which code of a library returns; the rest of its line is stepped. ``operators``: all functions
     of PyTorch's extensions. ``calls``: what a function without debug info calls. ``chosen``: the function that the user
     chose to step into. ``moved_to``: the very address to which the user moves the thread. ``left``: the function whose
-    result is read when it returns.
+    result is read when it returns. ``lines``: other lines of the function.
     """
 
     returns: tuple[NativeFrame, ...] = ()
@@ -80,6 +102,7 @@ class StopPoints:
     chosen: int | None = None
     moved_to: int | None = None
     left: Left | None = None
+    lines: OtherLines | None = None
 
 
 NOWHERE = StopPoints()
@@ -96,7 +119,7 @@ class Momentary:
     ``entries``: native code that the Python line may enter, with its address; ``has_bodies``: all functions of the
     extension are among them. ``calls`` is the calling function; ``callees`` and ``sites`` are set at what it calls.
     ``chosen``: the function that the user chose. ``left``: the name of the function whose result is read when it
-    returns; ``notes``: where that is done and the step does not end.
+    returns; ``notes``: where that is done and the step does not end. ``lines``: where control comes to another line.
     """
 
     landings: set[int] = field(default_factory=set)
@@ -112,9 +135,10 @@ class Momentary:
     chosen: set[int] = field(default_factory=set)
     left: str | None = None
     notes: set[int] = field(default_factory=set)
+    lines: set[int] = field(default_factory=set)
 
     @property
     def numbers(self) -> list[int]:
         """gdb's numbers of them all."""
         ends = [*self.landings, *self.detours, *self.pads, *self.catches, *self.all_catches]
-        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites, *self.notes]
+        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites, *self.notes, *self.lines]

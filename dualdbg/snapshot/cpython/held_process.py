@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import os
 from dataclasses import dataclass
 
@@ -17,24 +18,45 @@ from .reader import PythonReader, PythonState, PythonThreadState, find_interpret
 from .tasks import read_tasks
 
 
+class Attachment(enum.Enum):
+    """Whether a thread may run Python code where it stands, in words that follow "the thread"."""
+
+    ATTACHED = "may run Python code"
+    WITHOUT_GIL = "does not hold the GIL"
+    DETACHED = "is not attached to the interpreter"  # free-threaded: a thread state is attached or detached
+
+    def __bool__(self) -> bool:
+        return self is Attachment.ATTACHED
+
+
 @dataclass(frozen=True)
 class PythonThread:
     """The Python side of one thread: OS thread id, frames innermost first, and whether it holds the GIL.
 
+    ``holds_gil`` is None where there is no GIL, and ``is_attached`` where there is one.
     ``loops``: of each evaluation loop an address in its C frame; none before 3.12. ``trouble`` says why the frames end
     early, where they do.
     """
 
     tid: int
     frames: tuple[PythonFrame, ...]
-    holds_gil: bool
+    holds_gil: bool | None
     loops: tuple[int, ...] = ()
     trouble: str | None = None
+    is_attached: bool | None = None
 
     @classmethod
     def of(cls, tid: int, state: PythonThreadState, gil_holder: int | None) -> PythonThread:
         """What was read of a thread, with the address of the thread state that holds the GIL."""
-        return cls(tid, state.frames, state.address == gil_holder, state.loops, state.trouble)
+        holds_gil = state.address == gil_holder if state.is_attached is None else None
+        return cls(tid, state.frames, holds_gil, state.loops, state.trouble, state.is_attached)
+
+    @property
+    def attachment(self) -> Attachment:
+        """Whether it may run Python code where it stands."""
+        if self.holds_gil or self.is_attached:
+            return Attachment.ATTACHED
+        return Attachment.DETACHED if self.holds_gil is None else Attachment.WITHOUT_GIL
 
 
 class PythonSide:

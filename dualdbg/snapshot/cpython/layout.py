@@ -47,7 +47,8 @@ class PythonLayout:
     ``frame_stack`` tells where the value stack of a suspended frame ends: a pointer (3.8, 3.9; 3.14 and later), a
     number of values (3.10), or an index into ``frame_locals``. ``generator_frame``: a pointer to the frame up to 3.10,
     the frame itself later. ``modules`` is sys.modules in an interpreter state, ``thread_dict`` a member of a thread
-    state.
+    state. ``thread_attached``: the member of a thread state that is ``ATTACHED`` while the thread may run Python code;
+    None where that is the holder of the GIL.
     """
 
     version: tuple[int, int]
@@ -90,6 +91,7 @@ class PythonLayout:
     thread_dict: int
     head: int = 16
     has_gil: bool = True
+    thread_attached: int | None = None
     remote: RemoteDebugging | None = None
 
     @cached_property
@@ -307,6 +309,11 @@ def layout_of(memory: Memory, runtime: int, version: tuple[int, int] | None) -> 
     return layout
 
 
+ATTACHED = 1  # _Py_THREAD_ATTACHED in Include/internal/pycore_pystate.h
+# From _status to state in PyThreadState (Include/cpython/pystate.h): 3.14 has holds_gil in between, 3.15 another one.
+_STATE_BEHIND_STATUS = {(3, 13): 8, (3, 14): 12}
+
+
 def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
     hexadecimal, free_threaded = struct.unpack("<QQ", memory.read(runtime + 8, 16))
     version = (hexadecimal >> 24, hexadecimal >> 16 & 0xFF)
@@ -364,6 +371,9 @@ def _from_debug_offsets(memory: Memory, runtime: int) -> PythonLayout:
         thread_dict=128,
         head=head,
         has_gil=not free_threaded,
+        thread_attached=offsets["thread.status"] + _STATE_BEHIND_STATUS.get(version, 16)
+        if free_threaded
+        else None,
         remote=_remote_of(offsets) if "debugging.enabled" in offsets else None,
     )
 

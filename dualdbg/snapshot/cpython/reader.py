@@ -14,7 +14,7 @@ from ...shared.libraries import holds_interpreter
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import Registers
-from .layout import PythonLayout, layout_of
+from .layout import ATTACHED, PythonLayout, layout_of
 from .line_tables import line_at
 
 _MOST_FRAMES, _MOST_THREADS = 20_000, 20_000
@@ -48,6 +48,7 @@ class CodeInfo:
 class PythonThreadState:
     """One thread state: ``tid`` of the OS (None where this version does not keep it), pthread_self(), frames.
 
+    ``is_attached``: whether it may run Python code; None where that is the thread that holds the GIL.
     ``interpreter``: the address of the interpreter state that it belongs to, the main one or a sub-interpreter.
     ``loops``: of each evaluation loop an address in its C frame; none before 3.12, which keeps none. ``trouble`` says
     why the frames end early, where they do.
@@ -60,6 +61,7 @@ class PythonThreadState:
     frames: tuple[PythonFrame, ...]
     loops: tuple[int, ...] = ()
     trouble: str | None = None
+    is_attached: bool | None = None
 
 
 @dataclass
@@ -186,7 +188,11 @@ class PythonReader:
         tid = None
         if layout.native_thread_id is not None:
             tid = memory.u64(thread + layout.native_thread_id)
-        return PythonThreadState(thread, interpreter, tid, memory.u64(thread + layout.thread_id), ())
+        is_attached = None
+        if layout.thread_attached is not None:
+            is_attached = memory.i32(thread + layout.thread_attached) == ATTACHED
+        pthread = memory.u64(thread + layout.thread_id)
+        return PythonThreadState(thread, interpreter, tid, pthread, (), is_attached=is_attached)
 
     def with_frames(self, thread: PythonThreadState) -> PythonThreadState:
         """The same thread with its frames."""

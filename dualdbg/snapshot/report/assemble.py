@@ -199,12 +199,13 @@ class Assembler:
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
         call = self._system_call(facts, registers)
+        has_gil = captured.python is not None and captured.python.layout.has_gil
         return ThreadReport(
             thread=Thread(
                 tid=facts.tid,
                 name=facts.name,
                 python_name=captured.names.get(facts.tid),
-                holds_gil=facts.tid == self._holder if captured.python is not None else None,
+                holds_gil=facts.tid == self._holder if has_gil else None,
                 waits_for_gil=waits if captured.python is not None else None,
                 state=None,
             ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import re
 import struct
 from collections.abc import Mapping
@@ -98,7 +97,7 @@ class Loader:
         values: dict[str, str] = {
             "ORIGIN": str(Path(elf.path).resolve().parent),
             "LIB": f"lib/{self._triplet}" if Path("/lib", self._triplet).is_dir() else "lib64",
-            "PLATFORM": platform.machine(),
+            "PLATFORM": os.uname().machine,
         }
         return _TOKEN.sub(lambda match: values[match.group(1) or match.group(2)], text)
 

@@ -30,6 +30,7 @@ _OUTLINED = re.compile(
     r"(?P<name>.+?)(?: \[clone)?[ .]+(?:\._?)?(?:_?omp_fn|omp_outlined(?:_debug__)?)[.\d]*\]?$"
 )
 _CYTHON = b"__pyx_"
+_PART = re.compile(rb"\.(?:cold|part)\b")  # what the compiler has taken out of a function
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -143,11 +144,18 @@ def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]
     for offset, text, function in wanted:
         if is_named(function, path):
             found.setdefault(function.path, []).append((function.part, offset, text))
-    return {offset: text for parts in found.values() for _, offset, text in [min(parts)]}
+    best = {name: min(part for part, _, _ in parts) for name, parts in found.items()}
+    return {
+        offset: text
+        for name, parts in found.items()
+        for part, offset, text in parts
+        if part is best[name]  # a compiler may have made several of it
+    }
 
 
 def cython_name(table: SymbolTable, name: str) -> CythonName | None:
     """The function of the author behind a C name; the names in the table decide where that has two meanings."""
+    name = _written(name)
     function = cython_function(name, lambda other: _has(table, other))
     if function is not None and function.part is Part.GENERATOR:
         path = _path_of_generator(table, name)
@@ -155,24 +163,30 @@ def cython_name(table: SymbolTable, name: str) -> CythonName | None:
     return function
 
 
+def _written(name: str) -> str:
+    """The C name as Cython has written it, without what a compiler calls its copy: ``f.lto_priv.0``."""
+    return name.partition(".")[0]
+
+
 def body_of_wrapper(name: str) -> str:
     """The C name of the body that a wrapper calls, or that was inlined into it; of any other function its own."""
-    return implementation_of(name) or name
+    return implementation_of(_written(name)) or name
 
 
 def _cython_functions(table: SymbolTable, needle: bytes) -> Iterator[tuple[int, str, CythonName]]:
     """(offset, demangled name, function) of the C functions of Cython with ``needle`` in their names."""
     rows = [(at, string) for at, string in table.strings.holding(needle) if _CYTHON in string]
+    rows = [(at, string) for at, string in rows if not _PART.search(string)]
     texts = demangle_all(string.partition(b"@")[0] for _, string in rows)
     for (offset, _), text in zip(rows, texts, strict=True):
-        function = cython_function(_short(text), lambda name: _has(table, name))
+        function = cython_function(_written(_short(text)), lambda name: _has(table, name))
         if function is not None:
             yield offset, text, function
 
 
 def _generators(table: SymbolTable) -> Iterator[tuple[int, str, CythonName]]:
     for offset, text, function in _cython_functions(table, CYTHON_GENERATOR.encode()):
-        path = _path_of_generator(table, _short(text))
+        path = _path_of_generator(table, _written(_short(text)))
         if path is not None:
             yield offset, text, CythonName(path, function.part)
 
@@ -207,9 +221,11 @@ def _path_of_generator(table: SymbolTable, name: str) -> tuple[str, ...] | None:
 
 
 def _has(table: SymbolTable, name: str) -> bool:
-    """Whether a static function of this C name is there, compiled as C or as C++."""
+    """Whether a static function of this C name is there, compiled as C or as C++, or a copy of it."""
     strings = table.strings
     if next(strings.exact(name.encode()), None) is not None:
+        return True
+    if next(strings.holding(f"{name}.".encode()), None) is not None:
         return True
     return next(strings.holding(f"_ZL{len(name)}{name}".encode()), None) is not None
 

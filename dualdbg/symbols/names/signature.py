@@ -23,7 +23,7 @@ class Signature:
     ``by_address``: classes among the types of which names tell that their copy is not trivial. ``by_name``: nothing but
     the mangled name tells it. ``vtable``: the linkage name of the table of its class, where ``member`` is not known: a
     function in it is virtual, and gets ``this``. ``callers_fill``: callers pass every parameter, even one that is not
-    used.
+    used. ``constructs``: it is a constructor.
     """
 
     parameters: tuple[Parameter, ...]
@@ -36,3 +36,4 @@ class Signature:
     by_name: bool = False
     vtable: str | None = None
     callers_fill: bool = True
+    constructs: bool = False

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
+    from dualdbg.target.bootstrap import dualdbg_statements as statements
+else:
+    statements = globals()["beside"]("dualdbg_statements")  # whoever loads this file puts ``beside`` there
+
 LONGEST = 20000  # characters of a value
 
 
@@ -25,27 +29,33 @@ class TimeIsUp(BaseException):
 def evaluate(argument: str) -> str:
     """JSON in, JSON out: the value's text and type, or the exception as Python words it.
 
-    ``argument``: text, limit in seconds, and file, line and function of the frame.
+    The text of statements, and the exception that ends them, come after a line for each value that Python's prompt
+    would have shown. ``argument``: text, limit in seconds, and file, line and function of the frame.
     """
+    import pydevd  # type: ignore[import-not-found]
+
     request = json.loads(argument)
     frame = frame_of(sys._getframe(1), request)
     if frame is None:
         return json.dumps({"error": "the frame is not there any more"})
+    presentation = pydevd.dualdbg_presentation
+    reader, texts = presentation.reader(), []
     try:
         code, is_expression = compiled(request["text"])
-        value = within(request["limit"], code, frame)
+        with statements.displayed(lambda value: texts.append(reader.text(value))):
+            value = within(request["limit"], code, frame)
         if not is_expression:
-            return json.dumps({"value": "", "type": ""})
-        import pydevd  # type: ignore[import-not-found]
-
-        reader = pydevd.dualdbg_presentation.reader()
+            return json.dumps({"value": lines(texts), "type": ""})
         return json.dumps({"value": reader.text(value)[:LONGEST], "type": reader.type_name(value)})
     except TimeIsUp:
-        return json.dumps({"error": "it was ended after {:g} s".format(request["limit"])})
+        return json.dumps({"error": lines([*texts, "it was ended after {:g} s".format(request["limit"])])})
     except BaseException as error:  # whatever the expression raises is its result
-        import pydevd
+        return json.dumps({"error": lines([*texts, presentation.worded(error)])})
 
-        return json.dumps({"error": pydevd.dualdbg_presentation.worded(error)})
+
+def lines(texts: list[str]) -> str:
+    """Cut at the beginning: the last ones say how it ended."""
+    return "\n".join(texts)[-LONGEST:]
 
 
 def frame_of(frame: FrameType | None, request: dict[str, Any]) -> FrameType | None:
@@ -63,7 +73,7 @@ def compiled(text: str) -> tuple[CodeType, bool]:
     try:
         return compile(text, "<dualdbg>", "eval"), True
     except SyntaxError:
-        return compile(text, "<dualdbg>", "exec"), False
+        return statements.compiled(text, "<dualdbg>"), False
 
 
 def within(limit: float, code: CodeType, frame: FrameType) -> Any:

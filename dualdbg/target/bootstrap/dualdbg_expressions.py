@@ -38,15 +38,21 @@ class Box:
         self.content = content
 
 
-def untouched(pydevd_vars: Any) -> Any:
-    """pydevd's evaluation of an expression in a frame, whose result is in a Box, or an ExceptionOnEvaluate."""
+def untouched(pydevd_vars: Any, statements: Any) -> Any:
+    """pydevd's evaluation in a frame: of an expression, whose result is in a Box, or an ExceptionOnEvaluate; or of
+    statements, as Python's prompt runs them (``statements`` is that module).
+    """
 
     def boxed(*arguments: Any) -> Any:
         value = pydevd_vars.eval_in_context(*arguments)
         return value if type(value) is pydevd_vars.ExceptionOnEvaluate else Box(value)
 
+    def compiled(text: str) -> Any:
+        flags = pydevd_vars._ASYNC_COMPILE_FLAGS or 0
+        return statements.compiled(pydevd_vars._expression_to_evaluate(text), "<string>", flags)
+
     original = pydevd_vars.evaluate_expression.__wrapped__
-    names = {**vars(pydevd_vars), "eval_in_context": boxed}
+    names = {**vars(pydevd_vars), "eval_in_context": boxed, "_compile_as_exec": compiled}
     return pydevd_vars._evaluate_with_timeouts(
         types.FunctionType(original.__code__, names, original.__name__)
     )
@@ -60,7 +66,8 @@ class Expressions:
 
         self._presentation, self._refused = presentation, refused
         self._comm, self._vars = pydevd_comm, pydevd_vars
-        self._run = untouched(pydevd_vars)
+        self._statements = presentation.beside("dualdbg_statements")
+        self._run = untouched(pydevd_vars, self._statements)
 
     def evaluate(self, py_db: Any, request: Any, thread_id: Any) -> None:
         """Answer ``evaluate``.
@@ -161,8 +168,10 @@ class Expressions:
             raise self._refused("NameError: %s" % error) from None
 
     def _statement(self, py_db: Any, frame: Any, text: str) -> Dict[str, Any]:
+        text_of, write = self._presentation.reader().text, self._statements.write
         try:
-            self._run(py_db, frame, text, is_exec=True)
+            with self._statements.displayed(lambda value: write(text_of(value))):
+                self._run(py_db, frame, text, is_exec=True)
         except (Exception, KeyboardInterrupt) as error:
             trace = BaseException.__dict__["__traceback__"].__get__(error)
             raise self._refused(self._told(py_db, error, trace)) from None

@@ -226,11 +226,17 @@ def hear(words: str) -> bool:
 def users_frame(frame: FrameType | None) -> FrameType | None:
     """The innermost frame outside of dualdbg, debugpy and debugpy's helpers in the standard library."""
     import pydevd
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
 
     roots = (*HIDDEN_ROOTS, os.path.dirname(os.path.abspath(pydevd.__file__)))
+    # The outermost frame of a thread that the program has started is pydevd's, and what it calls is the program.
+    kinds = pydev_monkey._NewThreadStartupWithTrace, pydev_monkey._NewThreadStartupWithoutTrace
+    starts = [kind.__call__.__code__ for kind in kinds]
     below = None
     while frame is not None:
-        if os.path.abspath(frame.f_code.co_filename).startswith(roots):
+        if frame.f_code in starts:
+            pass
+        elif os.path.abspath(frame.f_code.co_filename).startswith(roots):
             below = None  # every frame that this one has called works for the debugger
         elif below is None:
             below = frame

@@ -265,6 +265,8 @@ def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
 
     names = "get_events", "set_events", "get_local_events", "set_local_events", "free_tool_id"
     changed = {name: while_used(getattr(real, name)) for name in names}
+    begun = pydevd.dualdbg_presentation.beside("dualdbg_begun")
+    changed["set_events"] = begun.telling(pydevd, debugger, changed["set_events"])
     module.monitor = Found({**vars(real), **changed, "use_tool_id": use_tool_id})
     module.GlobalDebuggerHolder = Found({"global_dbg": debugger})
 

@@ -1,0 +1,37 @@
+"""Lists of tensors that operators are passed as c10::IListRef: an array, or a vector of references to tensors."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+
+from tests.cli.driver import dualdbg
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="kernels' arguments are read for x86-64"),
+]
+PROGRAM = """\
+import torch
+a = torch.ones(2, 3)
+torch.cat([a, a.double()], 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("layer", "row"),
+    [
+        ("dispatch", "ITensorListRef tensors"),
+        (
+            "kernel",
+            "c10::IListRef<at::Tensor> const& arg1",
+        ),  # the structured kernel has parameters of its own
+    ],
+)
+def test_the_tensors_of_a_list(tmp_path: Path, layer: str, row: str) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+    done = dualdbg("run", "-b", f"cat@{layer}", "-x", "args", "--batch", script)
+    assert f"{row} = [float32 [2, 3] cpu, float64 [2, 3] cpu]\n" in done.stdout
