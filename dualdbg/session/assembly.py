@@ -35,6 +35,7 @@ from .options import Options
 from .session import Session
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.departure import NativeDeparture, PythonDeparture
+from .stepping.destination import Destination
 from .stepping.foresight import Foresight
 from .stepping.freezing import Freezer
 from .stepping.ground import GroundReader
@@ -147,9 +148,10 @@ def _stepping(session: Session, image: AddressSpace, reads_results: bool) -> Ste
     session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
-    session.stepper = Stepper(loop, ground, natively, in_python, table)
+    destination = Destination(table)
+    session.stepper = Stepper(loop, ground, natively, in_python, destination)
     reader = ArrivalReader(engine, inspector, watch, code, table, session)
-    return StepEnds(loop, reader, momentary, watch, probe)
+    return StepEnds(loop, reader, momentary, watch, probe, destination)
 
 
 def _candidates_in(operators: OperatorTable | None) -> Candidates:

@@ -82,3 +82,34 @@ def test_a_place_that_there_is_not_lets_nothing_run(tmp_path: Path) -> None:
         await driver.finish_run()
 
     run_session(work, path, "short.py:1")
+
+
+def test_a_place_is_none_any_more_when_something_else_stops_first(
+    env: dict[str, str], tmp_path: Path
+) -> None:
+    """In either language, from a stop of either: the breakpoint of ``until PLACE`` goes, as gdb's own does."""
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> None:
+        table = driver.session.breakpoints
+        await driver.stop()
+        wanted = [row.id for row in table.all()]
+        for place in ("program.py:11", "sample::outer"):
+            stop = await driver.step("until", place)
+            assert (name(stop.frame), stop.breakpoints) == ("program.py:5", (1,))
+            assert [row.id for row in table.all()] == wanted
+        await table.remove(1)
+        await driver.session.breakpoints.add("call_back")
+        assert name((await driver.step("until", "program.py:8")).frame) == "program.py:8"
+        rows = await table.add("sample::outer")
+        stop = await driver.step("until", "program.py:11")
+        assert (name(stop.frame), stop.breakpoints) == ("sample::outer", (rows[0].id,))
+        stop = await driver.step("until", "program.py:11")
+        assert name(stop.frame) == "program.py:11"
+        with pytest.raises(CommandError, match="until program.py:99999"):
+            await driver.step("until", "program.py:99999")
+        assert not [row for row in table.all() if row.spec.temporary]
+        await driver.finish_run()
+
+    run_session(work, script, "program.py:5", env=env)

@@ -16,6 +16,7 @@ from ..stops.facts import PythonHold
 from ..transitions.going_on import step_forgotten
 from .arrival import Arrival, ArrivalFact, Outcome, is_done_too, outcome
 from .code_of_interest import CodeOfInterest
+from .destination import Destination
 from .ground import Unheard
 from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
@@ -136,9 +137,11 @@ class StepEnds:
         breakpoints: MomentaryBreakpoints,
         watch: LineWatch,
         probe: Probe,
+        destination: Destination,
     ) -> None:
         self._loop = loop
         self._reader = reader
+        self._destination = destination
         self._breakpoints = breakpoints
         self._watch = watch
         self._probe = probe
@@ -167,6 +170,7 @@ class StepEnds:
         else:
             done = await self._decided(is_done_too, Arrival(stop, step, self._breakpoints.now))
         await self._breakpoints.take_back()
+        await self._destination.forget()
         return done, result
 
     def program_replaced(self) -> None:
@@ -203,6 +207,7 @@ class StepEnds:
             await self._breakpoints.cancel()
         await self._breakpoints.take_back()
         await self._watch.end()
+        await self._destination.forget()
 
     async def _decided(
         self, decide: Callable[[Arrival], Decision | ArrivalFact], arrival: Arrival

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from ...errors import CommandError
-from ...model import BreakpointState, State
+from ...model import State
 from ..loop import Loop
 from .departure import NativeDeparture, PythonDeparture
+from .destination import Destination
 from .ground import GroundReader
 from .plan import (
     INSTRUCTION_STEPS,
@@ -28,9 +27,6 @@ from .plan import (
     plan_python_step,
 )
 
-if TYPE_CHECKING:
-    from ..breakpoints.table import BreakpointTable
-
 
 class Stepper:
     """Carries out the commands: it reads what the plan needs to know, makes the plan, and has it performed."""
@@ -41,13 +37,13 @@ class Stepper:
         ground: GroundReader,
         native: NativeDeparture,
         python: PythonDeparture,
-        breakpoints: BreakpointTable,
+        destination: Destination,
     ) -> None:
         self._loop = loop
         self._ground = ground
         self._native = native
         self._python = python
-        self._breakpoints = breakpoints
+        self._destination = destination
 
     async def resume(self) -> None:
         """Let the target run on."""
@@ -62,7 +58,8 @@ class Stepper:
         """A step of the thread ``tid``, as :meth:`Session.step` has it."""
         self._native.check_runs(tid)
         if kind == "until" and location is not None:
-            await self._until(location)
+            await self._destination.set(location)
+            await self.resume()
         elif kind == "goto" and self._loop.state.phase is State.NATIVE_STOPPED and target is not None:
             await self._perform_natively(partial(plan_native_goto, target), tid)
         elif kind == "goto":
@@ -83,13 +80,3 @@ class Stepper:
     ) -> None:
         ground = self._ground.at_native_stop(tid, self._loop.state.require_stopped())
         await self._native.perform(await self._ground.native_plan(ground, plan))
-
-    async def _until(self, location: str) -> None:
-        """Run to a place: a breakpoint that goes at its first stop. Raises CommandError where there can be none."""
-        rows = await self._breakpoints.add(location, temporary=True)
-        rejected = [row for row in rows if row.state is BreakpointState.REJECTED]
-        for row in rejected:
-            await self._breakpoints.remove(row.id)
-        if rejected:
-            raise CommandError(f"until {location}: {rejected[0].message}", "the program was not let run")
-        await self.resume()

@@ -16,6 +16,7 @@ from dualdbg.session.inspect.inspector import Inspector
 from dualdbg.session.native_runs import NativeRuns
 from dualdbg.session.session import Session
 from dualdbg.session.stepping.departure import NativeDeparture, PythonDeparture
+from dualdbg.session.stepping.destination import Destination
 from dualdbg.session.stepping.freezing import Freezer
 from dualdbg.session.stepping.ground import GroundReader
 from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
@@ -69,15 +70,16 @@ def assemble(world: World) -> Session:
     watch: Any = FakeWatch(world)
     handlers: Any = FakeHandlers(world.chance)
     momentary = MomentaryBreakpoints(gdb, session, reader, code, handlers)
+    destination = Destination(table)
     session.stepper = Stepper(
         loop,
         GroundReader(gdb, inspector, watch, code, table, handlers),
         NativeDeparture(loop, gdb, freezer, momentary, watch, probe),
         PythonDeparture(loop, momentary, watch),
-        table,
+        destination,
     )
     arrivals = ArrivalReader(gdb, inspector, watch, code, table, session)
-    steps = StepEnds(loop, arrivals, momentary, watch, probe)
+    steps = StepEnds(loop, arrivals, momentary, watch, probe, destination)
     hits: Any = MarkedHits(world, NativeHits(gdb, table, inspector, PID))
     python_hits: Any = MarkedPythonHits(
         world, PythonHits(loop, inspector, table, ThrowOrigins(loop, gdb, inspector, native))
