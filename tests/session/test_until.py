@@ -107,7 +107,7 @@ def test_a_place_is_none_any_more_when_something_else_stops_first(
         assert (name(stop.frame), stop.breakpoints) == ("sample::outer", (rows[0].id,))
         stop = await driver.step("until", "program.py:11")
         assert name(stop.frame) == "program.py:11"
-        with pytest.raises(CommandError, match="until program.py:99999"):
+        with pytest.raises(CommandError, match=r"until program\.py:99999"):
             await driver.step("until", "program.py:99999")
         assert not [row for row in table.all() if row.spec.temporary]
         await driver.finish_run()
