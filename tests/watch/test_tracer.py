@@ -176,13 +176,14 @@ def test_a_hold_changes_nothing() -> None:
 
 
 def test_threads_that_begin_while_it_is_let_go_of_run_on() -> None:
-    code = "import threading\nfor _ in range(200):\n    thread = threading.Thread(target=int)\n"
+    code = "import threading\nfor _ in range(1000):\n    thread = threading.Thread(target=int)\n"
     code += "    thread.start()\n    thread.join()\nprint('done')"
     for turn in range(20):
         traced = Traced(code)
         end = time.monotonic() + turn * 0.002
         while time.monotonic() < end:
-            assert list(traced.tracer.events()) == []
+            ends = [Ended(traced.process.pid, 0)]  # it may have been quicker
+            assert list(traced.tracer.events()) in ([], ends)
         assert traced.close() == "done\n"
         assert traced.process.wait(60) == 0
 

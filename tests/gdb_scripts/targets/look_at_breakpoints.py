@@ -33,9 +33,11 @@ numbers = [
 ]
 said = [kept()]
 breakpoints.delete_breakpoints([numbers[0], numbers[2], numbers[3]])
+gdb.execute("stepi")  # until then a thread that stands at one of them is shown as before
 said.append(kept())
 numbers.append(watchpoints.insert_watchpoint(stack, 8, "write"))
 said.append(kept())
 gdb.execute("delete")
+gdb.execute("stepi")
 said.append(kept())
 print("answer: " + json.dumps(said))
