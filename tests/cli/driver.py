@@ -36,7 +36,7 @@ Event = dict[str, Any]
 def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Ours, with this checkout on the path, whatever the working folder is; an interpreter as by default."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **(extra or {})}
-    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "NO_COLOR", "COLUMNS"):
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "NO_COLOR", "COLUMNS", "LINES"):
         env.pop(name, None)
     return {**env, **(extra or {})}
 
