@@ -7,7 +7,7 @@ Bytes that may be data are not written to: code is what the function's own jumps
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from .placement import (
     follow,
     iced,
     is_through_got,
+    piece_in,
     target_of,
 )
 
@@ -77,7 +78,7 @@ class _Search:
         if found is not None:
             self._others.remove(found)
             self.pieces.append(found)
-        return next((one for one in self.pieces if one[0] <= target < one[0] + len(one[1])), None)
+        return piece_in(self.pieces, target)
 
     def who_jumps_in(self) -> int | None:
         """Where a neighbour has a jump or call to its middle; None where none has."""
@@ -85,8 +86,8 @@ class _Search:
             (
                 at
                 for at, leads in branches_around(self.function)
-                if self.function.start != leads and _is_in(leads, self.pieces)
-                if not _is_in(at, (*self.pieces, *self.function.others))
+                if self.function.start != leads and piece_in(self.pieces, leads) is not None
+                if piece_in((*self.pieces, *self.function.others), at) is None
                 if not self._catches(at)
             ),
             None,
@@ -215,10 +216,6 @@ class _Search:
                 return code[site - start : site - start + size]
         start, code = self.function.around
         return code[site - start : site - start + size]
-
-
-def _is_in(address: int, pieces: Iterable[tuple[int, bytes]]) -> bool:
-    return any(start <= address < start + len(code) for start, code in pieces)
 
 
 def _is_of(piece: tuple[int, bytes], target: int) -> bool:

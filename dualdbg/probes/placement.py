@@ -46,6 +46,11 @@ class _Iced:
 iced: Any = _Iced() if importlib.util.find_spec("iced_x86") is not None else None
 
 
+def piece_in(pieces: Iterable[tuple[int, bytes]], address: int) -> tuple[int, bytes] | None:
+    """The one of several pieces of code, each with its address, that an address is in."""
+    return next((one for one in pieces if one[0] <= address < one[0] + len(one[1])), None)
+
+
 @dataclass(frozen=True)
 class Function:
     """The bytes of a function, and what else may lead into it.
@@ -72,8 +77,7 @@ class Function:
 
     def piece_at(self, address: int) -> tuple[int, bytes] | None:
         """The part of its code that an address is in."""
-        pieces = ((self.start, self.code), *self.others)
-        return next((one for one in pieces if one[0] <= address < one[0] + len(one[1])), None)
+        return piece_in(((self.start, self.code), *self.others), address)
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from pathlib import PurePath
 from ..model import NativeFrame
 from ..shared.libraries import is_c_library
 from .facts import ThreadReport
-
-_SLEEPS = ("nanosleep", "clock_nanosleep")
+from .linux.system_calls import SLEEPS
 
 
 def waits_in_sqlite(thread: ThreadReport) -> bool:
     """Whether SQLite sleeps, other than because the program wants it to: it waits for a lock of a database."""
     call = thread.system_call
-    if call is None or call.name not in _SLEEPS:
+    if call is None or call.name not in SLEEPS:
         return False
     native = [frame for frame in thread.stack.frames if isinstance(frame, NativeFrame)]
     own = [frame for frame in native if not is_c_library(frame.library)]

@@ -268,8 +268,9 @@ def _member_function(_target: Any, data: bytes) -> str:
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
-    if kind in _VALUES or kind in ENUMERATIONS:
-        return _VALUES[kind] if kind in _VALUES else ENUMERATIONS[kind]
+    known = _VALUES.get(kind) or ENUMERATIONS.get(kind)
+    if known is not None:
+        return known
     if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
         return None
     if kind.endswith("::*"):

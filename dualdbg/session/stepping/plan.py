@@ -55,13 +55,12 @@ class NativeGround:
     ``calls_operator``: the line may call one of torch.ops. Then the facts that cost something:
 
     ``gdb_thread``: gdb's number of the thread. ``unheard``: the number of the last message to debugpy about
-    breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python.
-    ``is_sound``: Python code can be run in the thread as it stands.
-    ``may_call_python``: debugpy can be armed in the thread now. ``exit``: the frame
-    of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far as gdb
-    can tell. ``lines``: where control comes to lines of the Cython function. ``pads``: the handlers of the native code
-    above the innermost Python function. ``caller``: the native frame that called the innermost Python function, where
-    a step may end in it.
+    breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python. ``is_sound``: Python
+    code can be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``:
+    the frame of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far
+    as gdb can tell. ``lines``: where control comes to lines of the Cython function. ``pads``: the handlers of the
+    native code above the innermost Python function. ``caller``: the native frame that called the innermost Python
+    function, where a step may end in it.
     """
 
     tid: int
@@ -303,7 +302,7 @@ def _steps_by_lines(step: Step) -> bool:
 
 def _other_lines(step: Step, ground: NativeGround, direct: NativeFrame | None) -> OtherLines | None:
     top = step.top
-    if isinstance(ground.lines, Unread) or top is None or top.line is None:
+    if isinstance(ground.lines, Unread) or not ground.lines or top is None or top.line is None:
         return None
     if direct is None or direct.sp is None:
         return None
@@ -315,7 +314,7 @@ def _other_lines(step: Step, ground: NativeGround, direct: NativeFrame | None) -
         and (step.kind == "step" or not place.is_inner)
         and (place.line >= first or place.function != top.function)
     )
-    return OtherLines(top.pc, direct.sp, places) if ground.lines else None
+    return OtherLines(top.pc, direct.sp, places)
 
 
 def python_left(stack: Stack) -> Left | None:

@@ -58,6 +58,7 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
 READS = ("read", "readv", "pread64", "recvfrom", "recvmsg", "recvmmsg", "accept", "accept4")
 WRITES = ("write", "writev", "pwrite64", "sendto", "sendmsg", "connect")
 POLLS = ("poll", "ppoll")
+SLEEPS = ("nanosleep", "clock_nanosleep")
 _BY_NUMBER = tuple(
     {numbers[column]: (name, numbers[2]) for name, numbers in _CALLS.items() if numbers[column] is not None}
     for column in (0, 1)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..facts import ProcessReport, ThreadReport
+from ..linux.system_calls import SLEEPS
 from .library_threads import is_in_program
 from .telling_frame import where
 
-_SLEEPS = ("nanosleep", "clock_nanosleep")
 _LONG = 1.0  # seconds: who sleeps for less is on its way
 _MOST = 4
 
@@ -16,7 +16,7 @@ _MOST = 4
 def is_asleep(thread: ThreadReport) -> bool:
     """Whether a thread sleeps for a set time: nothing but that ends it."""
     call = thread.system_call
-    return call is not None and (call.name in _SLEEPS or call.sleep is not None)
+    return call is not None and (call.name in SLEEPS or call.sleep is not None)
 
 
 def sleep_in_words(thread: ThreadReport) -> str:

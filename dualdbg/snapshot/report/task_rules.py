@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...known.event_loops import is_turn_of_a_loop, runs_what_is_typed
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame, Task, TaskState
@@ -67,7 +69,7 @@ def with_blocked_loops(scene: Scene, finding: Finding) -> Finding:
         process, thread = scene.processes[node[0]], scene.threads[node]
         if blocked := _blocked(process, thread):
             lines.append(f"{name_of(scene, node)}: {blocked}" if len(finding.threads) > 1 else blocked)
-    return Finding(finding.kind, "\n".join(lines), finding.threads, finding.tasks, finding.waiting)
+    return replace(finding, text="\n".join(lines))
 
 
 def _blocked(process: ProcessReport, thread: ThreadReport) -> str | None:

@@ -21,7 +21,7 @@ def telling(pydevd: Any, debugger: Any, set_events: Callable[..., Any]) -> Calla
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     known = (
         pydevd.threading._active
-    )  # what pydevd looks up: a thread that Python did not start may not be in it yet
+    )  # pydevd looks there; a thread that Python did not start may not be in it yet
 
     def looked_at(code: CodeType) -> bool:
         """Have the lines of what goes on told, if a breakpoint is in it. False: it need not be looked at again."""

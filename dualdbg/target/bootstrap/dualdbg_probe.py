@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BEACON_DESCRIPTOR = -1  # posix_fadvise(-1, address, ...) fails with EBADF and does nothing: gdb's cue
-HIDDEN_ROOTS = (HERE,)
 
 
 # -- pydevd -------------------------------------------------------------------------------------
@@ -50,14 +49,12 @@ def arm(command: str) -> int:
         while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
             own = own.f_back
         if own is not None and own is not frame:
-            # A library called the native code: go back to the caller of the library.
-            frame, command = own, "next" if command == "finish" else command
+            frame, command = own, "next" if command == "finish" else command  # out of the library that called
     name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
     number = getattr(constants, name + suffix)
     thread = threading.current_thread()
     info = set_additional_thread_info(thread)
-    info.pydev_original_step_cmd = number
-    info.pydev_step_cmd = number
+    info.pydev_original_step_cmd = info.pydev_step_cmd = number
     info.pydev_step_stop = None if command == "step" else frame
     info.pydev_state = pydevd_constants.STATE_RUN
     info.suspend_type = pydevd.PYTHON_SUSPEND
@@ -200,7 +197,7 @@ def listen(earlier: Any) -> None:
     global heard, _earlier_mailboxes
     if hasattr(earlier, "MAILBOX"):
         _earlier_mailboxes = (earlier.MAILBOX, earlier._earlier_mailboxes)
-    if earlier is not None and hasattr(earlier, "heard"):
+    if hasattr(earlier, "heard"):
         heard = earlier.heard
     else:
         heard.begin()
@@ -228,18 +225,15 @@ def users_frame(frame: FrameType | None) -> FrameType | None:
     import pydevd
     from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
 
-    roots = (*HIDDEN_ROOTS, os.path.dirname(os.path.abspath(pydevd.__file__)))
+    roots = (HERE, os.path.dirname(os.path.abspath(pydevd.__file__)))
     # The outermost frame of a thread that the program has started is pydevd's, and what it calls is the program.
     kinds = pydev_monkey._NewThreadStartupWithTrace, pydev_monkey._NewThreadStartupWithoutTrace
     starts = [kind.__call__.__code__ for kind in kinds]
     below = None
     while frame is not None:
-        if frame.f_code in starts:
-            pass
-        elif os.path.abspath(frame.f_code.co_filename).startswith(roots):
-            below = None  # every frame that this one has called works for the debugger
-        elif below is None:
-            below = frame
+        is_debuggers = os.path.abspath(frame.f_code.co_filename).startswith(roots)
+        if frame.f_code not in starts and (is_debuggers or below is None):
+            below = None if is_debuggers else frame  # what one of the debugger's has called works for it
         frame = frame.f_back
     return below
 

@@ -41,9 +41,7 @@ class Strings:
             return raw.decode("latin-1"), length
         try:
             return raw.decode("utf-16-le" if kind == 2 else "utf-32-le", "surrogatepass"), length
-        except (
-            UnicodeDecodeError
-        ) as error:  # numbers that are no characters: what was there is not there any more
+        except UnicodeDecodeError as error:  # no characters: what was there is gone
             raise Implausible(f"no str at 0x{address:x}") from error
 
     def bytes_part(self, address, limit):
