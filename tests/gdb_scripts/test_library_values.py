@@ -133,7 +133,9 @@ def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 def published_names(program: list[Path], tmp_path: Path) -> list[str]:
     """The names of the objects, from a run without gdb: it ends where gdb would stop it."""
     published = tmp_path / "names.json"
-    subprocess.run(program, env={**os.environ, "DUALDBG_TEST_PUBLISHED": str(published)}, capture_output=True)
+    env = {**os.environ, "DUALDBG_TEST_PUBLISHED": str(published)}
+    done = subprocess.run(program, env=env, capture_output=True, text=True)
+    assert published.exists(), (done.returncode, done.stderr)
     return list(json.loads(published.read_text())["addresses"])
 
 
