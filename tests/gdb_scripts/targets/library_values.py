@@ -20,6 +20,7 @@ import types
 import typing
 import uuid
 import weakref
+from math import inf, nan  # noqa: F401  # repr of a float, in what is evaluated
 
 from publishing import publish, stop
 
