@@ -50,20 +50,26 @@ print("over", flush=True)
 
 # The call has been told of, with what was known of breakpoints then. What pydevd answers says whether it is told again.
 CALLED = """\
-import sys, threading, time
+import sys, threading
+import pydevd
 def other():
     return 1
 def wanted():
     return 2
 inside, go = threading.Event(), threading.Event()
-callbacks = sys.modules["_pydevd_sys_monitoring._pydevd_sys_monitoring"]
-stepping = callbacks.any_thread_stepping
-def held():
-    if sys._getframe(2).f_code is wanted.__code__ and not inside.is_set():
-        inside.set()
-        go.wait()
-    return stepping()
-callbacks.any_thread_stepping = held
+debugger = pydevd.get_global_debugger()
+class Held:
+    # A callback asks last of all, and again while it is held, whether there are plugins.
+    def __bool__(self):
+        frame = sys._getframe()
+        while frame is not None and frame.f_code is not wanted.__code__:
+            frame = frame.f_back
+        if frame is not None and not inside.is_set():
+            inside.set()
+            go.wait()
+            debugger.plugin = None
+        return False
+debugger.plugin = Held()
 early = threading.Thread(target=wanted)
 early.start()
 inside.wait()
@@ -107,7 +113,7 @@ def test_a_call_that_was_under_way_does_not_hide_the_later_ones(monitored: str, 
     script.write_text(CALLED)
 
     async def scenario(client: Client) -> None:
-        await client.start({script: [3]})
+        await client.start({script: [4]})
         await ready(client)
         await client.request("setFunctionBreakpoints", breakpoints=[{"name": "wanted"}])
         read_a_line(client)
