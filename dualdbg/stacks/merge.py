@@ -31,7 +31,7 @@ def merge(
     """
     start = next((at for at, one in enumerate(native) if starts_greenlet(one.function, one.library)), None)
     if start is not None:
-        # On 3.11 and 3.12 the thread's record of an evaluation lies there: greenlet's own, no loop of the interpreter's.
+        # On 3.11 and 3.12 the thread's record of an evaluation lies there: greenlet's own, no loop.
         first = replace(native[start], evaluates=False)
         stack = _merged(thread, [*native[:start], first], python, rules, trouble)
         return replace(stack, origin=_IN_GREENLET)
