@@ -15,7 +15,7 @@ from ..model import Frame, NativeFrame, PythonFrame, Quality, Stack
 from .loops import bytecode_of, frame_around
 from .roles import RoleRules, assign_roles, is_base, is_evaluation_loop
 
-_IN_GREENLET = "in a greenlet; those of the thread that wait are not shown"
+_IN_GREENLET = "of one greenlet, without those that wait"
 
 
 def merge(

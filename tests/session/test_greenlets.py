@@ -55,7 +55,7 @@ def test_a_stack_ends_where_the_greenlet_begins(program: Path) -> None:
         assert functions == ["runs"]
         assert OUTERMOST in stack["frames"][-1]["function"]
         assert stack["quality"] == "full", stack["note"]
-        assert stack["origin"].startswith("in a greenlet")
+        assert "greenlet" in stack["origin"]
 
 
 def test_from_outside(program: Path) -> None:
