@@ -32,6 +32,7 @@ class Part(IntEnum):
     C_FUNCTION = 1  # what cdef and cpdef say
     BODY = 2  # what def says; of a cpdef function it calls the C function
     WRAPPER = 3  # takes the arguments of a call apart for the body
+    CHOICE = 4  # chooses between functions of fused types for a call from Python: none of the author's code
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class CythonName:
 
     @property
     def text(self) -> str:
-        """The name as Python has it, with dots."""
-        return ".".join(self.path)
+        """The name as Python has it, with dots; of what is none of the author's a name that says so."""
+        name = ".".join(self.path)
+        return f"{CYTHON_FUSED}choice.{name}" if self.part is Part.CHOICE else name
 
 
 ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property

@@ -250,7 +250,9 @@ def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first
     return sorted(kept)
 
 
-def _met_once(found: list[int], flows: dict[int, control_flow.Flow], following: dict[int, list[int]]) -> list[int]:
+def _met_once(
+    found: list[int], flows: dict[int, control_flow.Flow], following: dict[int, list[int]]
+) -> list[int]:
     """Those of ``found`` from which control does not go straight on to another one.
 
     An optimiser may let several ways go on together, each with a first part of its own or with none: where such a part

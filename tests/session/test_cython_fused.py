@@ -85,6 +85,19 @@ def test_it_stops_once_for_each_call(folder: Path, name: str) -> None:
     assert done.of("exited")[0]["code"] == 0
 
 
+def test_a_step_from_python_enters_the_one_that_is_called(folder: Path) -> None:
+    (folder / "steps.py").write_text(
+        "import fused\nbox = fused.Box()\nfused.twice(2.5)\nbox.grow(2)\nfused.thrice(3)\n"
+    )
+    places = [word for line in (3, 4, 5) for word in ("-b", f"steps.py:{line}")]
+    commands = ["-x", "step", "-x", "continue"] * 3
+    done = dualdbg("run", "--batch", "--json", *places, *commands, "steps.py", cwd=folder)
+    stops = [stop["frame"] for stop in done.of("stopped")]
+    assert [frame["line"] for frame in stops[::2]] == [3, 4, 5]
+    entered = [frame["function"] for frame in stops[1::2]]
+    assert entered == ["fused.twice", "fused.Box.grow", "fused.thrice"]
+
+
 def test_a_name_without_its_module(folder: Path) -> None:
     done = dualdbg(
         "run", "--batch", "--json", "-b", "twice", *["-x", "continue"] * 3, "program.py", cwd=folder

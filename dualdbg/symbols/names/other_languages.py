@@ -6,7 +6,8 @@ Each of these languages has linkage names of its own, beside those of C and C++ 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
@@ -156,14 +157,19 @@ def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]
             found.setdefault(function.path, []).append((function.part, offset, text))
     chosen: dict[int, str] = {}
     for parts in found.values():
-        typed = {name for _, _, text in parts if CYTHON_FUSED in (name := _written(_short(text)))}
-        typed |= {body_of_wrapper(name) for name in typed}
+        typed = _of_types(text for _, _, text in parts)
         parts = [one for one in parts if _written(_short(one[2])) in typed] or parts
         best = min(part for part, _, _ in parts)
         chosen |= {
             offset: text for part, offset, text in parts if part is best
         }  # a compiler may have made several
     return chosen
+
+
+def _of_types(texts: Iterable[str]) -> set[str]:
+    """Of the C functions that belong to one function of the author, those for one combination of fused types each."""
+    typed = {name for text in texts if CYTHON_FUSED in (name := _written(_short(text)))}
+    return typed | {body_of_wrapper(name) for name in typed}
 
 
 def cython_name(table: SymbolTable, name: str) -> CythonName | None:
@@ -173,7 +179,13 @@ def cython_name(table: SymbolTable, name: str) -> CythonName | None:
     if function is not None and function.part is Part.GENERATOR:
         path = _path_of_generator(table, name)
         return CythonName(path, function.part) if path is not None else function
-    return function
+    if function is None or function.part not in (Part.BODY, Part.WRAPPER) or CYTHON_FUSED in name:
+        return function
+    same = (
+        text for _, text, one in _cython_functions(table, CYTHON_FUSED.encode()) if one.path == function.path
+    )
+    typed = _of_types(same)
+    return replace(function, part=Part.CHOICE) if typed and name not in typed else function
 
 
 def _written(name: str) -> str:
