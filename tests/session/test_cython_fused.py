@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import shutil
 import subprocess
 import sys
@@ -103,6 +104,23 @@ def test_a_name_without_its_module(folder: Path) -> None:
         "run", "--batch", "--json", "-b", "twice", *["-x", "continue"] * 3, "program.py", cwd=folder
     )
     assert [stop["frame"]["function"] for stop in done.of("stopped")] == ["fused.twice"] * 3
+
+
+def test_a_module_without_a_symbol_table_says_what_to_type(folder: Path, tmp_path: Path) -> None:
+    """The functions have no names there, and the objects that Python has of them still know where they begin."""
+    (file,) = folder.glob("fused.*.so")
+    strip = require(shutil.which("strip"), "binutils")
+    subprocess.run([strip, "--strip-all", "-o", tmp_path / file.name, file], check=True)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = dualdbg("run", "--batch", "--json", "-b", "fused.twice", "program.py", cwd=tmp_path)
+    (hint,) = [one["hint"] for one in done.of("notice") if "never bound" in one["message"]]
+    assert hint.startswith(f"{file.name} has no names of functions; dualdbg resolve fused.twice says")
+    told = json.loads(
+        dualdbg("resolve", "fused.twice", "--json", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}).stdout
+    )
+    places = [word for entry in told["entries"] for word in ("-b", entry["spec"])]
+    done = dualdbg("run", "--batch", "--json", *places, *["-x", "continue"] * 3, "program.py", cwd=tmp_path)
+    assert len(places) == 4 and len(done.of("stopped")) == 3
 
 
 def test_the_parallel_part_of_a_function_has_its_name(folder: Path) -> None:
