@@ -309,6 +309,11 @@ def value_of(kind: str) -> Optional[Value]:
     return None
 
 
+def is_number(kind: str) -> bool:
+    """Whether a type is one of C++'s integers or of PyTorch's enumerations."""
+    return _plain(kind) in _NUMBERS or _plain(kind) in _ENUMS
+
+
 def object_of(kind: str) -> Optional[Object]:
     """How an object is read whose address is passed; None for any other type."""
     kind = _plain(kind)
