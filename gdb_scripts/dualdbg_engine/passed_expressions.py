@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import gdb
 from dualdbg_helpers import abi, context, passed, placing
+from dualdbg_helpers.torch.ivalue import IValues
 from dualdbg_helpers.torch.tensor import Tensors
 
 from . import helpers
@@ -70,6 +71,19 @@ class _Tensor:
             )
         found = getattr(self.found, _FACTS[name])
         return list(found) if isinstance(found, tuple) else found
+
+
+class _Holder:
+    """A generator or a storage that was passed, with facts about it."""
+
+    def __init__(self, text: str, facts: "Dict[str, Any]") -> None:
+        self.text = text
+        self._facts = facts
+
+    def fact(self, name: str) -> Any:
+        if name not in self._facts:
+            raise gdb.GdbError("%s has no %s here; it has %s" % (self.text, name, ", ".join(self._facts)))
+        return self._facts[name]
 
 
 class _Pointer(int):
@@ -132,9 +146,9 @@ class _Reader:
             return self._argument(node.id)
         if isinstance(node, ast.Attribute):
             whole = self.value(node.value)
-            if isinstance(whole, _Tensor):
+            if isinstance(whole, (_Tensor, _Holder)):
                 return whole.fact(node.attr)
-            raise gdb.GdbError("%s is no tensor, and has no %s here" % (_text(whole), node.attr))
+            raise gdb.GdbError("%s has no %s here" % (_text(whole), node.attr))
         if isinstance(node, ast.Subscript):
             inner: Any = node.slice
             if type(inner).__name__ == "Index":  # Python 3.8
@@ -187,6 +201,8 @@ def _structured(kind: str, text: str, data: bytes) -> Any:
     if plain in ("at::Tensor", "at::TensorBase"):
         target = context.shared()
         return _Tensor(target.memory.pointer(int.from_bytes(data[:8], "little")), text)
+    if plain in _HOLDERS:
+        return _Holder(text, _HOLDERS[plain](int.from_bytes(data[:8], "little")))
     if text in ("true", "false"):
         return text == "true"
     if text.startswith('"'):
@@ -201,6 +217,22 @@ def _structured(kind: str, text: str, data: bytes) -> Any:
     return _number(text)
 
 
+def _generator(address: int) -> "Dict[str, Any]":
+    return dict(context.shared().decoder(IValues).payload("Generator", address).data)
+
+
+def _storage(address: int) -> "Dict[str, Any]":
+    target = context.shared()
+    found = target.decoder(Tensors).read_storage(target.memory.pointer(address))
+    return {"nbytes": found.nbytes, "device": found.device}
+
+
+_HOLDERS: "Dict[str, Callable[[int], Dict[str, Any]]]" = {
+    "at::Generator": _generator,
+    "c10::Storage": _storage,
+}
+
+
 def _number(text: str) -> Any:
     for kind in (int, float):
         try:
@@ -211,7 +243,7 @@ def _number(text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, _Tensor):
+    if isinstance(value, (_Tensor, _Holder)):
         return value.text
     if isinstance(value, _Pointer):
         return "0x%x" % value if value else "null"
