@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.errors import EvaluationError
 from dualdbg.model import Exited, Language, NativeFrame, Stopped, Value
 from tests.session.cxx_corpus import Function, Symbolic, library
 from tests.session.driver import Driver, run_session
@@ -369,3 +370,61 @@ def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path, name: str, show
         return [one.value for one in values if one.name.startswith("arg")]
 
     assert run_session(work, script, f"Vm::{name}") == shown
+
+
+LOOKED_INTO = """\
+struct Base { virtual ~Base() {} long base = 1; };
+struct Inner { int x, y; };
+struct Thing : Base { long a = 41; Inner inner = {5, 6}; void met(int by, const Inner& other, const char* text); };
+"""
+CALLEE = """\
+extern "C" { volatile long sink = 0; }
+__attribute__((noinline)) void Thing::met(int by, const Inner& other, const char* text) {
+  sink = a + by + other.x + *text;
+}
+"""
+CALLER = """\
+struct Derived : Thing { ~Derived() override {} };
+extern "C" void caller_run() { Inner one{7, 8}; Derived thing; thing.met(3, one, "some"); }
+"""
+
+
+def looked_into(folder: Path) -> Path:
+    """A method without debug info, which a library calls that has debug info with its class."""
+    compiler = require(shutil.which("g++"), "a C++ compiler")
+    (folder / "callee.cpp").write_text(LOOKED_INTO + CALLEE)
+    (folder / "caller.cpp").write_text(LOOKED_INTO + CALLER)
+    common = [compiler, "-std=c++17", "-O1", "-shared", "-fPIC"]
+    subprocess.run([*common, "callee.cpp", "-o", "libcallee.so"], cwd=folder, check=True)
+    command = [*common, "-g", "caller.cpp", "-o", "libcaller.so", "-L.", "-lcallee", "-Wl,-rpath,$ORIGIN"]
+    subprocess.run(command, cwd=folder, check=True)
+    script = folder / "caller.py"
+    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libcaller.so')!r}).caller_run()\n")
+    return script
+
+
+@ON_X86
+def test_expressions_look_into_arguments_by_the_debug_info_of_the_caller(tmp_path: Path) -> None:
+    expected = {
+        "this->a": "41", "this->inner.y * 2": "12", "this->base + arg1": "4", "arg2.x": "7", "arg1 == 3": "1",
+        "arg2": None, "(*this).inner": "{x = 5, y = 6}", "&arg2 == 0": "0",
+    }  # fmt: skip
+
+    async def work(driver: Driver) -> dict[str, str]:
+        stop = await driver.stop()
+        assert isinstance(stop.frame, NativeFrame)
+        inspector, pid = driver.session.inspector, driver.session.pid
+        found = {}
+        for text in expected:
+            value = await inspector.evaluate(text, pid, stop.frame, Language.NATIVE)
+            assert value.name == text
+            found[text] = value.value
+        with pytest.raises(EvaluationError, match="There is no member"):
+            await inspector.evaluate("this->nothing", pid, stop.frame, Language.NATIVE)
+        with pytest.raises(EvaluationError, match="only the text is known"):
+            await inspector.evaluate("*arg3 + arg2.x", pid, stop.frame, Language.NATIVE)
+        await driver.finish_run()
+        return found
+
+    found = run_session(work, looked_into(tmp_path), "Thing::met")
+    assert {text: found[text] if right else None for text, right in expected.items()} == expected

@@ -9,7 +9,7 @@ from ...model import BreakpointSpec
 from ...symbols.names.signature import Signature
 from ..engines import NativeEngine
 from ..log_text import split_log
-from .native_expressions import names_in
+from ..native_expressions import names_in
 
 
 class TaughtArguments:

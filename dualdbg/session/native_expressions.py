@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...errors import SpecError
+from ..errors import SpecError
 
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ASSIGNS = re.compile(r"<<=|>>=|\+\+|--|(?<![=!<>])=(?!=)")
