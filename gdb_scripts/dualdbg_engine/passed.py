@@ -116,10 +116,11 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
-    code = disassembled(parts)
-    if code is None:
+    architecture = gdb.selected_inferior().architecture()
+    machine = abi.architecture(architecture.name())
+    if machine is None:
         return {"kept": {}, "outside": []}
-    found = kept.kept(code, pc)
+    found = kept.kept(_instructions(architecture, parts), pc, machine)
     return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
 
 
@@ -140,10 +141,14 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
 
 
 def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
-    """The instructions of the parts of a function, in AT&T's syntax; None on a processor that is not known."""
+    """The instructions of the parts of a function, in AT&T's syntax; None on any processor but x86-64."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
         return None
+    return _instructions(architecture, parts)
+
+
+def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "list[list[tuple[int, str]]]":
     flavor = gdb.parameter("disassembly-flavor")
     if flavor != "att":
         gdb.execute("set disassembly-flavor att", to_string=True)
