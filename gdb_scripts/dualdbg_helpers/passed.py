@@ -18,6 +18,7 @@ from .python.objects import Objects
 from .torch.dispatch import DispatchKeys
 from .torch.ivalue import IValues
 from .torch.scalars import Scalars
+from .torch.schema import Operators
 from .torch.symint import SymInts
 from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
@@ -111,6 +112,12 @@ def _tensor_if_any(target: Any, address: int) -> str:
     return _tensor(target, address) if found.defined else _NOTHING
 
 
+def _operator(target: Any, address: int) -> str:
+    operators = target.decoder(Operators)
+    definition = operators.of_handle(address)
+    return str(operators.schema(definition) or operators.name(definition))
+
+
 def _generator(target: Any, address: int) -> str:
     pointer = target.memory.pointer(address)
     if not pointer:
@@ -176,6 +183,7 @@ _OBJECTS: Dict[str, Object] = {
     "c10::IValue": Object(16, lambda target, address: target.decoder(IValues).read(address).text),
     "at::Generator": Object(8, _generator),
     "c10::Storage": Object(8, _storage),
+    "c10::OperatorHandle": Object(16, _operator),
     "_object": Object(None, lambda target, address: target.decoder(Objects).text(address)),
 }
 _NOTHING = "nullopt"
