@@ -41,8 +41,11 @@ def evaluate_passed(
         return evaluate(number, level, "".join(parts), style, seconds, stands_for=expression)
     found = passed_expressions.evaluate(expression, Known(entry, what), find_frame(number, level))
     if found is None:
-        names = ", ".join(sorted(name for name in used if texts[name] is None))
-        raise gdb.GdbError("of %s only the text is known here" % names)
+        without = sorted(name for name in used if texts[name] is None)
+        lost = [name for name in without if rows[name][1].startswith("<not known")]
+        if lost:
+            raise gdb.GdbError("the value of %s is not known here" % ", ".join(lost))
+        raise gdb.GdbError("of %s only the text is known here" % ", ".join(without))
     return {
         "name": expression,
         "type": "",

@@ -284,7 +284,10 @@ def test_what_is_not_proven_is_said_and_the_registers_are_shown(tmp_path: Path) 
     async def work(driver: Driver) -> list[tuple[str, str]]:
         stop = await driver.stop()
         assert isinstance(stop.frame, NativeFrame)
-        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        inspector, pid = driver.session.inspector, driver.session.pid
+        values = await inspector.variables(pid, stop.frame)
+        with pytest.raises(EvaluationError, match="the value of arg1 is not known here"):
+            await inspector.evaluate("arg1 + 1", pid, stop.frame, Language.NATIVE)
         await driver.finish_run()
         return [(one.name, one.value) for one in values]
 
