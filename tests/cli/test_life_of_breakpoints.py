@@ -365,6 +365,13 @@ def test_the_table_has_what_is_done_where_it_stops_and_watchpoints_alone(folder:
     assert [line for line in watches.splitlines() if line[0] != " "] == ["3   watch:counter: verified"]
 
 
+def test_watchpoints_of_python_are_among_them(folder: Path) -> None:
+    done = run(folder, "info watchpoints", "watch i", "info watchpoints", breakpoints=("program.py:3",))
+    [event] = done.of("breakpoints")
+    assert [row["spec"] for row in event["breakpoints"]] == ["watch:py:i"]
+    assert "No watchpoints.\n" in [event["text"] for event in done.of("output")]
+
+
 def test_conditions_as_pdb_has_them_and_places_that_are_cleared(folder: Path) -> None:
     done = run(
         folder, "c", "p i", "tbreak work, i == 7", "clear 3", "clear program.py:3", "c", "p i", "cl helper",

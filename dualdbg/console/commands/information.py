@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..console import Console
 
 _PYTHON_LINE = re.compile(r"\.pyw?:\d+$")
+_WATCHES = (BreakpointKind.WATCH, BreakpointKind.DATA, BreakpointKind.PYTHON_WATCH)
 _MOST_PLACES = 20  # of a name in symbol tables
 
 
@@ -52,9 +53,8 @@ async def _breakpoints(console: Console, argument: str) -> None:
 
 async def _watchpoints(console: Console, argument: str) -> None:
     no_argument("info watchpoints", argument)
-    watches = (BreakpointKind.WATCH, BreakpointKind.DATA)
-    table = console.session.breakpoints.all()
-    console.show(breakpoints_report(console, [row for row in table if row.spec.kind in watches]))
+    rows = [row for row in console.session.breakpoints.all() if row.spec.kind in _WATCHES]
+    console.show(breakpoints_report(console, rows) if rows else TextReport("No watchpoints.\n"))
 
 
 async def _displays(console: Console, argument: str) -> None:
