@@ -118,9 +118,10 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
     """
     architecture = gdb.selected_inferior().architecture()
     machine = abi.architecture(architecture.name())
-    if machine is None:
+    code = _instructions(architecture, parts) if machine == abi.AARCH64 else disassembled(parts)
+    if machine is None or code is None:
         return {"kept": {}, "outside": []}
-    found = kept.kept(_instructions(architecture, parts), pc, machine)
+    found = kept.kept(code, pc, machine)
     return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
 
 
@@ -145,21 +146,21 @@ def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | Non
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
         return None
-    return _instructions(architecture, parts)
-
-
-def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "list[list[tuple[int, str]]]":
     flavor = gdb.parameter("disassembly-flavor")
     if flavor != "att":
         gdb.execute("set disassembly-flavor att", to_string=True)
     try:
-        return [
-            [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
-            for start, end in parts
-        ]
+        return _instructions(architecture, parts)
     finally:
         if flavor != "att":
             gdb.execute("set disassembly-flavor %s" % flavor, to_string=True)
+
+
+def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "list[list[tuple[int, str]]]":
+    return [
+        [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
+        for start, end in parts
+    ]
 
 
 def _at_entry(frame: gdb.Frame, entry: int) -> bool:

@@ -7,7 +7,7 @@ from typing import List, NamedTuple, Optional, Set, Tuple
 
 PRESERVED = tuple("x%d" % number for number in range(19, 29))  # by who is called: AAPCS64, 6.1.1
 _REGISTER = re.compile(r"\b([xw])(\d+)\b")
-_BRANCHES = re.compile(r"(?:b|b\.\w+|bc\.\w+|br\w*|cbn?z|tbn?z)$")
+_BRANCHES = re.compile(r"(?:b|b\.\w+|bc\.\w+|br(?:a[ab]z?)?|cbn?z|tbn?z)$")
 _CALLS = re.compile(r"(?:bl|blra\w+|blr)$")
 _ONLY_READS = re.compile(
     r"(?:cmp|cmn|tst|ccmp|ccmn|fcmpe?|fccmpe?|str[bh]?|stp|stnp|stur[bh]?|stlr[bh]?|prfu?m|nop|hint|bti|dmb|dsb|isb"

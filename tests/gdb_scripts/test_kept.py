@@ -92,6 +92,7 @@ HELD_ON_ARM = {
         ARM_FIRST,
     ),
     "a jump through a table": ([*ARM_BEGINNING, "br\tx16", *ARM_END], 0x11C, {}),
+    "a trap": ([*ARM_BEGINNING, "brk\t#0x3e8", *ARM_END], 0x11C, ARM_BOTH),
     "a jump to the beginning": ([*ARM_BEGINNING, "cbz\tx19, 0x108 <f+8>", *ARM_END], 0x11C, {}),
     "given back before a call": ([*ARM_BEGINNING, "ldr\tx19, [sp, #16]", "bl\t0x900", *ARM_END], 0x11C, ARM_SECOND),
     "given back before a jump out": (
