@@ -104,6 +104,26 @@ class GdbValues(GdbClient):
         one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, seconds)
         return self._noted([one])[0]
 
+    async def evaluate_passed(
+        self,
+        gdb_thread: int,
+        level: int,
+        expression: str,
+        entry: int,
+        what: Passing,
+        rows: Sequence[NativeVariable],
+        style: str = "",
+        may_stop: bool = False,
+    ) -> NativeVariable:
+        """As :meth:`evaluate`, of an expression about arguments of a function without debug info, of which
+        :meth:`passed_arguments` has told the ``rows``.
+        """
+        told = {row.name: [row.type, row.value, row.handle] for row in rows}
+        shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
+        place = gdb_thread, level, expression, entry, asdict(what)
+        one = await self._helper(shape, "evaluate-passed", *place, told, style, seconds)
+        return self._noted([one])[0]
+
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
         """``count`` members of the value of a handle, from number ``start`` on; by default in the value's own style."""
         rows = shapes.rows(NativeVariable)

@@ -106,15 +106,16 @@ def furnish(
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     calling = CallingReader(engine, image)
-    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    taught = native.points.arguments
+    inspector.values.signature_at = taught.signature_at = partial(signature_at, image, operators)
     calling.signature_at = inspector.values.signature_at
-    inspector.values.passing = native.points.passing = calling.passing
-    inspector.values.at_call = calling.at_call
+    inspector.values.passing = taught.passing = calling.passing
+    inspector.values.at_call = taught.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
-    hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
+    hits = session.hits = NativeHits(engine, breakpoints, inspector, taught, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
     session.native_stops.note_arguments = inspector.values.note_arguments

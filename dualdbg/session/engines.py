@@ -203,6 +203,19 @@ class Evaluating(Protocol):
     ) -> NativeVariable:
         """The value of a C++ expression in a frame. ``may_stop``: breakpoints hold in what it calls."""
 
+    async def evaluate_passed(
+        self,
+        gdb_thread: int,
+        level: int,
+        expression: str,
+        entry: int,
+        what: Passing,
+        rows: Sequence[NativeVariable],
+        style: str = "",
+        may_stop: bool = False,
+    ) -> NativeVariable:
+        """The same of one about the arguments of a function without debug info: ``rows`` have what is known of them."""
+
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
         """At most ``count`` members of the value of a handle, from number ``start`` on."""
 

@@ -16,6 +16,7 @@ from ...patience import patient
 from ...symbols.names.signature import Signature
 from ..engines import CodeReading, Evaluating, Reading
 from ..loop import Loop
+from ..native_expressions import names_in
 from ..ports import Halting, Reads
 from . import deferred
 from .calling import by_itself, by_signature
@@ -228,14 +229,25 @@ class ValueReader:
         if found is None:
             return await self._argument_registers(number) if frame.level == 0 else []
         entry, signature = found
-        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
-        what = await self.passing(entry, signature)
-        if frame.level == 0 and frame.pc == entry:
-            what = await self.at_call(number, entry, what)
-        rows = await self._native.passed_arguments(number, frame.level, entry, what, kept)
+        rows = await self._passed_rows(number, frame, entry, await self._passing_now(number, frame, *found))
         values = [self.native_value(row) for row in rows]
         open_ = signature.by_name and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
         return [*values, *(await self._argument_registers(number) if open_ else [])]
+
+    async def _passing_now(
+        self, number: int, frame: NativeFrame, entry: int, signature: Signature
+    ) -> Passing:
+        """How the function of a frame is called; at its entry by what its caller does, too."""
+        what = await self.passing(entry, signature)
+        if frame.level == 0 and frame.pc == entry:
+            what = await self.at_call(number, entry, what)
+        return what
+
+    async def _passed_rows(
+        self, number: int, frame: NativeFrame, entry: int, what: Passing
+    ) -> list[NativeVariable]:
+        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
+        return await self._native.passed_arguments(number, frame.level, entry, what, kept)
 
     async def _argument_registers(self, number: int) -> list[Value]:
         names = _ARGUMENT_REGISTERS.get(await self._native.architecture(), ())
@@ -269,12 +281,27 @@ class ValueReader:
         except SymbolError:
             return {}  # it is not known what code is there
 
-    async def _passed(self, number: int, frame: NativeFrame, name: str) -> Value | None:
-        """The argument of this name, where the function has no debug info; None where it has none of the name."""
-        if frame.line is not None or not name.isidentifier():
+    async def _passed(
+        self, number: int, frame: NativeFrame, expression: str, style: str, may_stop: bool
+    ) -> Value | None:
+        """An argument, or an expression about arguments, where the function has no debug info; None for any other.
+
+        Raises CommandError where it has no value.
+        """
+        names = names_in(expression)
+        found = self.signature_at(frame.pc, frame.level > 0) if frame.line is None and names else None
+        if found is None or names.isdisjoint({"this", *(one.name for one in found[1].parameters)}):
             return None
-        rows = await self._arguments(number, frame)
-        return next((row for row in rows if row.name == name), None)
+        what = await self._passing_now(number, frame, *found)
+        rows = await self._passed_rows(number, frame, found[0], what)
+        if names.isdisjoint(row.name for row in rows):
+            return None
+        row = next((row for row in rows if row.name == expression), None)
+        if row is None:
+            row = await self._native.evaluate_passed(
+                number, frame.level, expression, found[0], what, rows, style, may_stop
+            )
+        return self.native_value(row)
 
     async def evaluate_native(
         self, expression: str, tid: int, frame: Frame, style: str = "", may_stop: bool = False
@@ -287,10 +314,11 @@ class ValueReader:
 
         async def read() -> Value:
             number = await self._reads.gdb_thread(tid)
-            passed = await self._passed(number, frame, expression) if isinstance(frame, NativeFrame) else None
-            if passed is not None:
-                return passed
             try:
+                if isinstance(frame, NativeFrame):
+                    passed = await self._passed(number, frame, expression, style, may_stop)
+                    if passed is not None:
+                        return passed
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
             except CommandError as error:
                 raise EvaluationError(error.message, instead_of(expression, error.message)) from error

@@ -80,7 +80,7 @@ def assemble(world: World) -> Session:
     )
     arrivals = ArrivalReader(gdb, inspector, watch, code, table, session)
     steps = StepEnds(loop, arrivals, momentary, watch, probe, destination)
-    hits: Any = MarkedHits(world, NativeHits(gdb, table, inspector, PID))
+    hits: Any = MarkedHits(world, NativeHits(gdb, table, inspector, native.points.arguments, PID))
     python_hits: Any = MarkedPythonHits(
         world, PythonHits(loop, inspector, table, ThrowOrigins(loop, gdb, inspector, native))
     )
