@@ -27,17 +27,30 @@ from .refusals import attach_refused, gdb_unusable
 from .session import Session
 from .transitions.beginning import begin, expect_entry
 
+ATTACH_DELAY = 1.0  # seconds at most: one that hangs before its call can be paused then
 CONNECT_DEADLINE = patient(60.0)  # seconds from the start of the interpreter until debugpy calls
 
 
 async def start_gdb(
-    session: Session, native: GdbEngine, ready: asyncio.Future[None], executable: str, options: Options
+    session: Session,
+    native: GdbEngine,
+    ready: asyncio.Future[None],
+    executable: str,
+    options: Options,
+    point: MeetingPoint | None,
 ) -> None:
-    """Wait until gdb is ``ready``, and let it attach to the process. Raises EngineError or what the kernel refuses."""
+    """Wait until gdb is ``ready``, and let it attach to the process. Raises EngineError or what the kernel refuses.
+
+    An interpreter that is to call at ``point`` imports pydevd first. Native breakpoints are held back until it calls,
+    and an attached gdb would stop it at each library that it loads for that: gdb waits for the call.
+    """
     try:
         await ready
     except (EngineError, CommandError) as error:
         raise gdb_unusable(executable, error) from error
+    if point is not None:
+        waits: set[asyncio.Future[Any]] = {point.caller, point.failure}
+        await asyncio.wait(waits, timeout=ATTACH_DELAY, return_when=asyncio.FIRST_COMPLETED)
     try:
         await native.attach(session.pid, index_folder())
     except (EngineError, CommandError) as error:

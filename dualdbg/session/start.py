@@ -152,7 +152,8 @@ async def launch(
         if subscribe is not None:
             subscribe(session)
         options.tell(session)
-        await beginning.start_gdb(session, native, gdb_ready, gdb, options)
+        calls = point if let_go is None and what.native is None else None
+        await beginning.start_gdb(session, native, gdb_ready, gdb, options, calls)
         if let_go is not None:
             await beginning.run_natively(session, native, options, configure, let_go)
         elif what.native is not None:
