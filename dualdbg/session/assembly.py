@@ -119,7 +119,7 @@ def furnish(
     hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
-    session.native_stops.note_arguments = inspector.values.note_arguments
+    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
 
