@@ -59,6 +59,12 @@ def test_gdb_and_the_program_are_started_before_most_is_imported() -> None:
     assert not modules.intersection(MEANWHILE)
 
 
+def test_the_program_s_interpreter_loads_little() -> None:
+    """What pydevd imports for a console of its own, and which libraries come with it."""
+    report = "print([name for name in ('_ssl', 'libssl', 'pyexpat', '_bz2') if name in open('/proc/self/maps').read()])"
+    assert "[]\n" in dualdbg("run", "-c", report).stdout
+
+
 def test_the_entry_imports_next_to_nothing() -> None:
     ours = {name for name in imported_by("import dualdbg.cli.main") if name.startswith("dualdbg")}
     assert ours == {
