@@ -12,6 +12,7 @@ import dataclasses
 import marshal
 import re
 import sys
+from _thread import get_ident
 from types import CodeType
 from typing import Any
 
@@ -34,7 +35,7 @@ class KeptCode:
         self._known: dict[Any, Any] = {}
         self._new: dict[Any, Any] = {}
         self._usual: Any = _COMPILER.compile
-        self._key: Any = None  # of the pattern that is being compiled
+        self._keys: dict[int, Any] = {}  # by thread: of the pattern that is being compiled there
 
     def begin(self) -> None:
         """Classes and patterns that are made from now on get what is kept."""
@@ -59,20 +60,19 @@ class KeptCode:
         if known is not None:
             given, code, *rest = known
             return _sre.compile(pattern, given, memoryview(code).cast("I").tolist(), *rest)
-        self._key = pattern, flags
+        thread = get_ident()
+        self._keys[thread] = pattern, flags
         try:
             return self._usual(pattern, flags)
         finally:
-            self._key = None
+            del self._keys[thread]
 
     def compile(self, pattern: Any, flags: int, code: list[int], *rest: Any) -> Any:
         """As `_sre.compile`, whose arguments are kept."""
-        if self._key is not None:
-            self._new[self._key] = (
-                int(flags),
-                b"".join(one.to_bytes(_CODE_SIZE, sys.byteorder) for one in code),
-                *rest,
-            )
+        key = self._keys.get(get_ident())
+        if key is not None:
+            codes = b"".join(one.to_bytes(_CODE_SIZE, sys.byteorder) for one in code)
+            self._new[key] = (int(flags), codes, *rest)
         return _sre.compile(pattern, flags, code, *rest)
 
     def __getattr__(self, name: str) -> Any:

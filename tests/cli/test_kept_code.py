@@ -10,6 +10,7 @@ import re
 import runpy
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,32 @@ def test_patterns_of_modules_are_kept_and_others_are_not(folder: Path, tmp_path:
                     assert [m.groups() for m in one.finditer(where)] == [
                         m.groups() for m in plain.finditer(where)
                     ]
+
+
+def test_modules_that_two_threads_import_have_patterns_of_their_own(folder: Path, tmp_path: Path) -> None:
+    """The prompt is imported in a thread of its own."""
+    paths = [tmp_path / f"module{number}.py" for number in range(2)]
+    for number, path in enumerate(paths):
+        rows = "".join(f"made{one} = re.compile('{number}-{one}(?P<x>[a-f]+|y)*')\n" for one in range(300))
+        path.write_text(f"import re\n{rows}")
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    code = KeptCode("run")
+    code.begin()
+    try:
+        threads = [threading.Thread(target=runpy.run_path, args=(str(path),)) for path in paths]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        code.end()
+        sys.setswitchinterval(before)
+    kept = {key: value for key, value in code._new.items() if isinstance(key, tuple)}
+    assert len(kept) == 600
+    for (pattern, _flags), (given, codes, *rest) in kept.items():
+        again = _sre.compile(pattern, given, memoryview(codes).cast("I").tolist(), *rest)
+        assert again.fullmatch(pattern.partition("(")[0] + "abcy"), pattern
 
 
 def test_a_pattern_that_is_wrong_is_told_as_ever(folder: Path) -> None:
