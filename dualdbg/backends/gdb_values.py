@@ -62,9 +62,13 @@ class GdbValues(GdbClient):
         )
         return self._noted(found)
 
-    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
-        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
+    def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+
+        It is done before what is asked for next, and nobody waits for it.
+        """
+        with contextlib.suppress(EngineLost):  # gdb is gone, and what it has noted with it
+            self._tell("note-arguments", gdb_thread, entry, asdict(what))
 
     async def call_evidence(
         self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None

@@ -22,6 +22,7 @@ from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
+from .breakpoints.table import BreakpointTable
 from .breakpoints.throw_origins import ThrowOrigins
 from .debugpy_requests import DebugpyRequests
 from .inspect.calling import CallingReader
@@ -98,7 +99,8 @@ def furnish(
     origins = ThrowOrigins(loop, engine, inspector, native)
     watches = PythonWatches(debugpy, inspector, session.native_held)
     session.before_resume.append(watches.forget_offers)
-    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins, watches)
+    make_table = options.table or BreakpointTable
+    breakpoints = session.breakpoints = make_table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
     session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints)
@@ -118,7 +120,7 @@ def furnish(
     hits = session.hits = NativeHits(engine, breakpoints, inspector, taught, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
-    session.native_stops.note_arguments = inspector.values.note_arguments
+    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
 

@@ -179,8 +179,11 @@ class Evaluating(Protocol):
         ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
         """
 
-    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
+    def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+
+        It is done before what is asked for next, and nobody waits for it.
+        """
 
     async def call_evidence(
         self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None

@@ -60,6 +60,7 @@ class ValueReader:
         # The same for one call, by its caller too: gdb's number of the thread that stands there, and the entry.
         self.at_call: Callable[[int, int, Passing], Awaitable[Passing]] = by_itself
         self.kept: KeptReader | None = None  # finds where arguments still are
+        self._to_note: tuple[int, int, Passing] | None = None  # what :meth:`note_arguments` is to note
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -257,10 +258,12 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
-    async def note_arguments(self, tid: int, frame: Frame | None) -> None:
-        """Where a thread stands at the entry of a function without debug info: keep what is passed for later in this
-        call.
+    async def will_note_arguments(self, tid: int, frame: Frame | None) -> None:
+        """The stop that is about to be shown is in this frame: where that is at the entry of a function without debug
+        info, what is passed is kept for later in this call. That is done when the stop is left: gdb's helpers take a
+        tenth of a second for it the first time.
         """
+        self._to_note = None
         if not isinstance(frame, NativeFrame) or frame.level != 0 or frame.line is not None:
             return
         found = self.signature_at(frame.pc, False)
@@ -269,7 +272,13 @@ class ValueReader:
             what = await self.passing(*found)
             if frame.pc == found[0]:
                 what = await self.at_call(number, found[0], what)
-            await self._native.note_arguments(number, found[0], what)
+            self._to_note = number, found[0], what
+
+    def note_arguments(self) -> None:
+        """The stop is left, and the target still stands: note what :meth:`will_note_arguments` has found."""
+        if self._to_note is not None:
+            self._native.note_arguments(*self._to_note)
+            self._to_note = None
 
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""

@@ -86,7 +86,7 @@ def assemble(world: World) -> Session:
     )
     session.hits = hits
     session.native_stops = NativeStops(loop, Scene(gdb, inspector, freezer), table, hits, steps)
-    session.native_stops.note_arguments = inspector.values.note_arguments
+    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     session.native_stops.new_program = table.program_replaced
     session.python_stops = PythonStops(loop, table, inspector, python_hits, steps)
     session.wait_for_exit = None
