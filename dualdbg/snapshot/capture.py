@@ -26,13 +26,13 @@ from .cpython.reader import (
     PythonReader,
     PythonState,
     PythonThreadState,
-    find_interpreter,
     states_by_tid,
 )
 from .cpython.tasks import read_tasks
 from .cpython.torch_distributed import read_distributed
 from .facts import Distributed, Lock, Sleep
 from .interrupted_calls import with_call
+from .known import Known, Learnt
 from .linux.memory import Memory, ProcessMemory
 from .linux.procfs import (
     MemoryMap,
@@ -43,7 +43,6 @@ from .linux.procfs import (
     ends_of_mappings,
     namespace_tids,
     read_process,
-    read_rank,
     read_threads,
 )
 from .linux.ptrace import Hold
@@ -61,9 +60,13 @@ _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process st
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a process besides its stacks. Each of them makes the process stand still for longer."""
+    """What is read of a process besides its stacks. Each of them makes the process stand still for longer.
+
+    ``calls``: the system call that each thread is in, and what it waits for there.
+    """
 
     names: bool = True
+    calls: bool = True
     sleeps: bool = False
     locks: bool = False
     locals: bool = False
@@ -75,29 +78,13 @@ class Wanted:
         """All that a diagnosis uses."""
         return cls(locks=True, locals=locals, tasks=True, distributed=True)
 
+    @classmethod
+    def for_profile(cls) -> Wanted:
+        """Where the threads are, and nothing else."""
+        return cls(names=False, calls=False)
 
-_STACKS_ALONE = Wanted(names=False)
-_MOST_PAGES = 256  # that are copied at once: 1 MiB takes 0.1 ms
 
-
-@dataclass
-class Known:
-    """What earlier samples of a process have learnt: its files, and which pages have the stacks of its Python.
-
-    ``pages`` is empty where the next sample has to find them out.
-    """
-
-    image: AddressSpace
-    pages: frozenset[int] = frozenset()
-    _seen: frozenset[int] = frozenset()
-
-    def learn(self, loaded: Collection[int]) -> None:
-        """A sample has read these pages one by one. Those that no earlier one has read make the next sample a slow
-        one too: a program that is on its way to elsewhere would be held twice for each sample."""
-        more = self._seen.union(loaded)
-        is_news = len(more) > len(self._seen)
-        self._seen = more if len(more) <= _MOST_PAGES else frozenset(loaded)
-        self.pages = frozenset() if is_news else self._seen
+_STACKS_ALONE = Wanted.for_profile()
 
 
 @dataclass
@@ -143,6 +130,7 @@ class Captured:
     faulted: int | None = None
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
+    learnt: Learnt = field(default_factory=Learnt)
     code: Callable[[], Sequence[tuple[int, int]]] = lambda: _ALL_MEMORY
 
     def is_code(self, address: int) -> bool:
@@ -174,18 +162,18 @@ def capture(
     # To read the map takes as long as all of a stop. That of the last sample will do, and is looked at afterwards.
     is_of_last = stop and held is None and bool(known.pages) and wanted == _STACKS_ALONE
     if not is_of_last:
-        image.refresh()
+        known.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
     memory = ProcessMemory(pid, memory_file)
-    rank, world_size = read_rank(pid)
+    rank, world_size = known.rank
     result = Captured(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True, sleeps=wanted.sleeps or wanted.locks),
+        threads=read_threads(pid, deep=wanted.calls or not stop, sleeps=wanted.sleeps or wanted.locks),
         registers={},
-        interpreter=find_interpreter(image.modules),
+        interpreter=known.interpreter,
         label=f"rank {rank}" if rank is not None else None,
         world_size=world_size,
     )
@@ -205,7 +193,7 @@ def capture(
         result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held)
-        _read_at_rest(result, memory, image.rows)
+        _read_at_rest(result, memory, image.rows, wanted)
         _read_sleeps(result)
         _read_objects(result, wanted)
     elif stop:
@@ -213,11 +201,12 @@ def capture(
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
-    image.refresh()
-    if is_of_last and image.modules != result.modules:
-        known.pages = frozenset()
+    version = known.version
+    known.refresh()
+    if is_of_last and known.version != version:
         return capture(pid, stop, wanted, held, memory_file, known)
     result.modules = [*image.modules, *_vdso(image, memory_file)]
+    result.learnt = known.learnt
     rows = image.rows
     result.code = lru_cache(maxsize=1)(lambda: _code_in(rows))
     return result
@@ -236,7 +225,6 @@ def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wan
     seconds = hold.seconds
     if copied:
         memory.freeze()
-        name_calls(result)
         _read_objects(result, wanted)
         if memory.late_pages:
             memory.forget()
@@ -281,8 +269,8 @@ def _held_once(
             keep = copy()
             _copy_stacks(result, memory, known.image.rows)
         else:
-            _read_at_rest(result, memory, known.image.rows)
-            if wanted != _STACKS_ALONE:
+            _read_at_rest(result, memory, known.image.rows, wanted)
+            if wanted.calls:
                 _read_sleeps(result)
             _read_objects(result, wanted)
     if copied:
@@ -308,14 +296,15 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted, rows:
         if thread.pc and thread.sp:
             registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
             result.registers[thread.tid] = registers
-    _read_at_rest(result, memory, rows)
+    _read_at_rest(result, memory, rows, wanted)
     _read_objects(result, wanted)
 
 
-def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
+def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str], wanted: Wanted) -> None:
     """What the next moment changes for certain: calls, descriptors, stacks. ``rows``: the map of a moment ago."""
-    name_calls(result)
-    _read_descriptors(result)
+    if wanted.calls:
+        name_calls(result)
+        _read_descriptors(result)
     _copy_stacks(result, memory, rows)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from ..errors import DualdbgError
 from ..symbols.address_space import AddressSpace
 from ..symbols.source_lines import SourceLines
-from .capture import Known, Wanted, capture
+from .capture import Wanted, capture
 from .facts import Failure, ProcessReport
+from .known import Known
 from .linux.procfs import is_fork_of
 from .report.assemble import Assembler
 

@@ -13,8 +13,9 @@ import pytest
 
 from dualdbg.errors import UnreadableMemory
 from dualdbg.model import PythonFrame
-from dualdbg.snapshot.capture import Known, Wanted, capture
+from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.snapshot.facts import ProcessReport
+from dualdbg.snapshot.known import Known
 from dualdbg.snapshot.linux.memory import PAGE, ProcessMemory
 from dualdbg.snapshot.take import take
 from dualdbg.symbols.address_space import AddressSpace
@@ -44,7 +45,7 @@ while True:
     turn("red1", "red2", "red3")
     turn("blue1", "blue2", "blue3")
 """
-WANTED = Wanted(names=False)
+WANTED = Wanted.for_profile()
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from ..arguments import Parser, add_fix_ptrace, seconds, whole_number
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ...snapshot.capture import Known
     from ...snapshot.facts import Failure, ProcessReport
+    from ...snapshot.known import Known
     from ...snapshot.report.finding import Finding
     from ...snapshot.report.movement import Movement
     from ...snapshot.report.waits import Earlier
