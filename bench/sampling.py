@@ -25,7 +25,7 @@ UNITS = int(os.environ.get("BENCH_UNITS", "2000"))
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))
 RATES = tuple(int(word) for word in os.environ.get("BENCH_RATES", "20 100").split())
 PROGRAM = """\
-import json, sys, time, torch
+import json, select, sys, time, torch
 torch.set_num_threads(1)
 x = torch.randn(200, 200)
 
@@ -44,10 +44,10 @@ def clocks():
         used, waited = map(int, file.read().split()[:2])
     return time.monotonic(), used / 1e9, waited / 1e9
 
-for _ in range(100):
-    unit()
 print("ready", flush=True)
-sys.stdin.readline()  # the sampler has begun
+while not select.select([sys.stdin], [], [], 0)[0]:  # until the sampler has begun
+    unit()
+sys.stdin.readline()
 began = clocks()
 for _ in range(int(sys.argv[1])):
     unit()
@@ -55,7 +55,7 @@ wall, used, waited = (end - begin for begin, end in zip(began, clocks()))
 print(json.dumps({"wall": wall, "used": used, "waited": waited, "still": wall - used - waited}), flush=True)
 sys.stdin.readline()
 """
-STOPS_TO_BEGIN = 20  # a stop that wakes a thread that sleeps is at least one
+STOPS_TO_BEGIN = 20
 PARTS = ("wall", "used", "waited", "still")
 
 
@@ -94,7 +94,7 @@ def one_run(sampler: list[str] | None) -> dict[str, float]:
 
 
 def _wait_until_it_samples(sampler: int, pid: int) -> None:
-    """Until the program, which waits for us, has been woken and put to sleep again by some stops."""
+    """Until the program, which sleeps for nothing else, has been stopped some times."""
     end, first = time.monotonic() + patient(60.0), _sleeps(pid)
     while _sleeps(pid) < first + STOPS_TO_BEGIN:
         if time.monotonic() > end:

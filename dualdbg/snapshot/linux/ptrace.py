@@ -12,6 +12,7 @@ import errno
 import os
 import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ...errors import TargetError, TargetGone
@@ -77,10 +78,12 @@ class Hold:
 
     ``stubborn`` are the threads that did not stop within the deadline, because they sleep uninterruptibly (state D).
     They stop when they wake, and are let go by the next hold of the same process by the same thread, or by its end.
+    ``spared``: threads that are not held.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, spared: Collection[int] = ()) -> None:
         self.pid = pid
+        self._spared = spared
         self.threads: list[HeldThread] = []
         self.stubborn: list[int] = []
         self.seconds = 0.0
@@ -152,7 +155,7 @@ class Hold:
             raise TargetGone(f"process {self.pid} has ended") from None
         fresh = []
         for tid in tids:
-            if tid in self._seized:
+            if tid in self._seized or tid in self._spared:
                 continue
             problem = request(SEIZE, tid)
             if problem == errno.EPERM and (threading.get_native_id(), tid) in _left:
@@ -168,7 +171,7 @@ class Hold:
             # zombie that we trace. A main thread cannot be collected before the other threads of its process.
             if request(INTERRUPT, tid) == 0 or tid != self.pid:
                 fresh.append(tid)
-        if not self._seized:
+        if not self._seized and not self._spared:
             raise TargetGone(f"process {self.pid} has ended")
         return fresh
 

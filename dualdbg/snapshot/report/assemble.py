@@ -70,11 +70,20 @@ class Assembler:
         captured = self._captured
         if self._unwound is None:
             self._unwound = {
-                facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
+                facts.tid: self._unwind(facts.tid)
                 for facts in captured.threads
                 if facts.tid in captured.registers
             }
         return self._unwound
+
+    def _unwind(self, tid: int) -> Unwound:
+        rest = self._captured.rests.get(tid)
+        if rest is not None and rest.unwound is not None:
+            return rest.unwound
+        unwound = self.unwinder.unwind(self._captured.registers[tid])
+        if rest is not None:
+            rest.unwound = unwound
+        return unwound
 
     def report(self, lines: SourceLines | None = None) -> ProcessReport:
         """What the process does. ``lines`` looks up file and line of native frames; without, they have none."""
