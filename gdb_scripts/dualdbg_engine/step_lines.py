@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Iterator, NamedTuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_SOURCES
+from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
 
 from . import blocks, breakpoints, control_flow, visits
 from .control_flow import reached
@@ -90,7 +90,7 @@ def insert_step_lines(number: int, pc: int, top: int, places: list[list[Any]]) -
 
 def _authors(address: int) -> list[gdb.Block]:
     """The blocks of the author's functions around an address, the innermost first."""
-    return [one for one in blocks.functions_around(address) if one.function.name.startswith(CYTHON_AUTHORS)]
+    return [one for one in blocks.functions_around(address) if is_cython_authors(one.function.name)]
 
 
 def _instance(block: gdb.Block) -> "tuple[int, int, str]":

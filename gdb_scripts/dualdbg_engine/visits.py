@@ -10,12 +10,13 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
+from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
 
 from . import blocks, control_flow, function_locations, inlined_calls, source_lines, symbols
 from .control_flow import reached
 
 _MOST = 1 << 20  # bytes of a function that are looked at
+_SHORT = 8  # instructions of a way that meets another one
 
 
 def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
@@ -68,7 +69,7 @@ class Lines:
     def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
         inner: gdb.Block | None = None
         for block in blocks.functions_around(address):
-            if block.function.name.startswith(CYTHON_AUTHORS):
+            if is_cython_authors(block.function.name):
                 if inner is not None:  # of an inlined function gdb has the place of the call
                     return inner.function.symtab.fullname(), inner.function.line
                 return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
@@ -83,7 +84,7 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     rows = []
     for start, end, name in functions:
         # The only caller of those is the wrapper, which runs it once.
-        first = not name.startswith(CYTHON_CDEF)
+        first = not without_types(name).startswith(CYTHON_CDEF)
         code = flows_of(start, end)
         found = _entered(code, {at: _is_within(at, name) for at in code}, first)
         rows += [{**_row(behind_prologue(address, start)), "function": name} for address in found]
@@ -162,7 +163,7 @@ def _without_statements(table: gdb.Symtab, line: int) -> Iterator[tuple[gdb.Bloc
         *inlined, outer = [*blocks.functions_around(row.pc)] or [None]
         for block in inlined:
             name = _c_name(block)
-            if name.startswith(CYTHON_AUTHORS):
+            if is_cython_authors(name):
                 if not source_lines.has_statements(table.linetable(), block):
                     yield outer, name
                 break
@@ -219,7 +220,7 @@ def _c_name(block: gdb.Block) -> str:
 
 def _author(address: int) -> str | None:
     """The C name of the author's function that an instruction belongs to; None in Cython's own code."""
-    return next((name for name in _names(address) if name.startswith(CYTHON_AUTHORS)), None)
+    return next((name for name in _names(address) if is_cython_authors(name)), None)
 
 
 def _is_within(address: int, name: str) -> bool:
@@ -237,7 +238,8 @@ def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first
     visits = [start] if inside.get(start) else []
     if first:
         outside = {address: [] if inside[address] else after for address, after in following.items()}
-        return sorted(address for address in reached([start], outside.__getitem__) if inside[address])
+        found = [address for address in reached([start], outside.__getitem__) if inside[address]]
+        return _met_once(sorted(found), flows, following)
     for address in reached([start], following.__getitem__):
         if not inside[address]:
             visits += [next_ for next_ in following[address] if inside[next_] and next_ not in visits]
@@ -246,6 +248,25 @@ def _entered(flows: dict[int, control_flow.Flow], inside: dict[int, bool], first
         if visit not in kept and visit in reached([start, *following[visit]], following.__getitem__, kept):
             kept.append(visit)  # else it comes here through one that is kept, since the last time too
     return sorted(kept)
+
+
+def _met_once(
+    found: list[int], flows: dict[int, control_flow.Flow], following: dict[int, list[int]]
+) -> list[int]:
+    """Those of ``found`` from which control does not go straight on to another one.
+
+    An optimiser may let several ways go on together, each with a first part of its own or with none: where such a part
+    is some instructions in a row, which call nothing, the place at which the ways meet is enough.
+    """
+    kept = found
+    for one in found:
+        others = [other for other in kept if other != one]
+        at, way = one, 0
+        while at not in others and way < _SHORT and flows[at].calls is None and len(following[at]) == 1:
+            at, way = following[at][0], way + 1
+        if at in others:
+            kept = others
+    return kept
 
 
 def following_in(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
