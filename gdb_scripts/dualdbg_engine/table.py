@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 COMMANDS = {
     "architecture": ("threads", "architecture"),
+    "argument-names": ("values", "argument_names"),
     "arm-probes": ("probes", "arm_probes"),
     "assign": ("values", "assign"),
     "call-probe": ("inferior_evaluation", "call_probe"),
@@ -29,6 +30,7 @@ COMMANDS = {
     "entry-code": ("passed", "entry_code"),
     "environment-variable": ("new_program", "environment_variable"),
     "evaluate": ("values", "evaluate"),
+    "evaluate-passed": ("passed_values", "evaluate_passed"),
     "call-evidence": ("callers", "call_evidence"),
     "forget-program": ("new_program", "forget_program"),
     "forget-values": ("values", "forget_values"),

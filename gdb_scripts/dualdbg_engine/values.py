@@ -92,10 +92,32 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
     return rows
 
 
+def argument_names(number: int, level: int) -> "list[str] | None":
+    """The names of the arguments of a frame, as :func:`variables` has them; None where that is not known."""
+    frame = find_frame(number, level)
+    try:
+        block: gdb.Block | None = frame.block()
+    except RuntimeError:
+        return None
+    if cython_frames.names_in(frame):
+        return cython_frames.argument_names_in(block)
+    while block is not None and block.function is None:
+        block = block.superblock
+    return [symbol.name for symbol in block or () if symbol.is_argument]
+
+
 def evaluate(
-    number: int, level: int, expression: str, style: str = "", seconds: "float | None" = None
+    number: int,
+    level: int,
+    expression: str,
+    style: str = "",
+    seconds: "float | None" = None,
+    stands_for: "str | None" = None,
 ) -> dict[str, Any]:
     """The value of an expression in a frame. ``style`` is as in :func:`variables`.
+
+    ``stands_for``: what the user has written, where that is another one: it is the name then, and nothing tells how the
+    value could be asked for again.
 
     ``seconds``: as in :func:`undisturbed`; where it is null, breakpoints hold in what it calls.
     """
@@ -103,9 +125,10 @@ def evaluate(
     load_printers()
     from dualdbg_helpers import chains
 
-    whole = expression if _WORDS.match(expression) else "(%s)" % expression
+    whole: "str | None" = expression if _WORDS.match(expression) else "(%s)" % expression
+    name, whole = (expression, whole) if stands_for is None else (stands_for, None)
     with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
-        return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
+        return _value_row(name, chains.evaluate(expression), style=style, expression=whole)
 
 
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:
