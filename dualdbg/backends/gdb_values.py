@@ -124,8 +124,9 @@ class GdbValues(GdbClient):
         """
         told = {row.name: [row.type, row.value, row.handle] for row in rows}
         shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
-        place = gdb_thread, level, expression, entry, asdict(what)
-        one = await self._helper(shape, "evaluate-passed", *place, told, style, seconds)
+        one = await self._helper(
+            shape, "evaluate-passed", gdb_thread, level, expression, entry, asdict(what), told, style, seconds
+        )
         return self._noted([one])[0]
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
