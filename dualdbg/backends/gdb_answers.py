@@ -100,6 +100,11 @@ def texts(rows: Any) -> list[str]:
     return [str(row) for row in rows]
 
 
+def texts_or_none(rows: Any) -> list[str] | None:
+    """Texts, or None where there is no answer."""
+    return None if rows is None else texts(rows)
+
+
 def threads(rows: Any) -> dict[int, int]:
     """gdb's number of each thread with its OS thread id."""
     return {int(row["number"]): int(row["tid"]) for row in rows}

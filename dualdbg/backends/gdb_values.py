@@ -45,6 +45,10 @@ class GdbValues(GdbClient):
         rows = shapes.rows(NativeVariable)
         return self._noted(await self._helper(rows, "variables", gdb_thread, level, style))
 
+    async def argument_names(self, gdb_thread: int, level: int) -> list[str] | None:
+        """The names of the arguments of a frame, as :meth:`variables` has them; None where they are not known."""
+        return await self._helper(shapes.texts_or_none, "argument-names", gdb_thread, level)
+
     async def passed_arguments(
         self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
     ) -> list[NativeVariable]:

@@ -168,6 +168,9 @@ class Evaluating(Protocol):
     async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
         """Arguments and locals of a frame; none without debug info. ``style``: gdb's letter of a format."""
 
+    async def argument_names(self, gdb_thread: int, level: int) -> list[str] | None:
+        """The names of the arguments of a frame, as :meth:`variables` has them; None where they are not known."""
+
     async def passed_arguments(
         self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
     ) -> list[NativeVariable]:

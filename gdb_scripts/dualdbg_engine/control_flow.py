@@ -24,13 +24,14 @@ class Flow(NamedTuple):
 
     ``returns``: to the caller. ``indirect``: to where a register or the memory says. ``calls``: the name of the
     function that it calls, as linked, without version and number of a copy: empty where it is not known, None where
-    nothing is called.
+    nothing is called. ``is_nop``: it does nothing.
     """
 
     addresses: tuple[int, ...]
     returns: bool = False
     indirect: bool = False
     calls: str | None = None
+    is_nop: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -46,9 +47,8 @@ def flow(architecture: str, row: dict[str, Any]) -> Flow:
     kind = found.lastgroup if found is not None else None
     if kind in (None, "stops"):
         call = _CALL.match(text) if kind is None else None
-        return Flow(
-            (behind,) if kind is None else (), calls=(call["name"] or "") if call is not None else None
-        )
+        calls = (call["name"] or "") if call is not None else None
+        return Flow((behind,) if kind is None else (), calls=calls, is_nop=text.startswith("nop"))
     if kind == "returns":
         return Flow((), returns=True)
     target = _TARGET.match(text)

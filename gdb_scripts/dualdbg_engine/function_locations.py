@@ -25,6 +25,7 @@ from .blocks import (
 )
 from .copies import copies_of_beginning, first_reached_from
 from .source_lines import source_of
+from .split_functions import Instance, without_parts
 
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
@@ -72,12 +73,12 @@ def function_instances(
     for name in expand:
         decoded(name)
     for name in names:
-        instances = [(*one, at.pc) for at in decoded(name) for one in _instances_at(at.pc, name)]
+        instances = [Instance(*one, at.pc) for at in decoded(name) for one in _instances_at(at.pc, name)]
         # gdb 18 has no names of what was inlined while linking.
         if not any(is_inlined(block) for _, block, _ in instances):
             functions = [block for block in map(outer_function, read) if block is not None]
-            instances += [(*one, one[0]) for block in functions for one in inlined_in(block, name)]
-        for address, block, place in instances:
+            instances += [Instance(*one, one[0]) for block in functions for one in inlined_in(block, name)]
+        for address, block, place in without_parts(instances):
             caller = caller_of(block)
             called = {
                 "function": block.function.print_name,

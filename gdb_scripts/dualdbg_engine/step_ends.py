@@ -149,7 +149,7 @@ def _landing(
 def _watches() -> bool:
     """Whether the user has watchpoints: then the processor may have no watch to spare."""
     kinds = (gdb.BP_HARDWARE_WATCHPOINT, gdb.BP_READ_WATCHPOINT, gdb.BP_ACCESS_WATCHPOINT)
-    return any(point.type in kinds for point in gdb.breakpoints())
+    return any(point.type in kinds and point.number > 0 for point in gdb.breakpoints())  # ours are below 0
 
 
 def caller_at_entry(number: int) -> dict[str, int]:

@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 COMMANDS = {
     "architecture": ("threads", "architecture"),
+    "argument-names": ("values", "argument_names"),
     "arm-probes": ("probes", "arm_probes"),
     "assign": ("values", "assign"),
     "call-probe": ("inferior_evaluation", "call_probe"),

@@ -92,6 +92,20 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
     return rows
 
 
+def argument_names(number: int, level: int) -> "list[str] | None":
+    """The names of the arguments of a frame, as :func:`variables` has them; None where that is not known."""
+    frame = find_frame(number, level)
+    try:
+        block: gdb.Block | None = frame.block()
+    except RuntimeError:
+        return None
+    if cython_frames.names_in(frame):
+        return cython_frames.argument_names_in(block)
+    while block is not None and block.function is None:
+        block = block.superblock
+    return [symbol.name for symbol in block or () if symbol.is_argument]
+
+
 def evaluate(
     number: int,
     level: int,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import gdb
+from dualdbg_shared.binding_names import is_cython_authors
 
 _VARIABLE = "__pyx_v_"  # Cython/Compiler/Naming.py: var_prefix
 _CLOSURE = "__pyx_cur_scope"
 _OUTER = "__pyx_outer_scope"
+_OPTIONAL = "__pyx_optional_args"  # a struct of those with a default that a cdef function takes
+_GIVEN = "__pyx_n"  # how many of them the caller has given
+_GENERATOR = "__pyx_generator"
 _MOST_SCOPES = 10
 # Texts in quotes, members, and names. Only the last are looked at.
 _TOKEN = re.compile(
@@ -23,18 +27,41 @@ def names_in(frame: Any) -> Dict[str, str]:
         block = frame.block()
     except RuntimeError:  # no debug info
         return {}
-    return _names_of(block)
+    return _names_of(block, frame.pc())
 
 
 def names_at(address: int) -> Dict[str, str]:
     """:func:`names_in` for frames that stand at an address."""
     block = gdb.block_for_pc(address)
-    return {} if block is None else _names_of(block)
+    return {} if block is None else _names_of(block, address)
 
 
-def _names_of(block: Any) -> Dict[str, str]:
+def argument_names_in(block: Any) -> Optional[List[str]]:
+    """The author's names of the arguments of the function around a block of Cython's, in the order of C; None where it
+    is a wrapper, or a generator, which keeps them among its variables.
+    """
+    while block.function is None:
+        block = block.superblock
+    if not is_cython_authors(block.function.name):
+        return None
+    names = []
+    for symbol in block:
+        if not symbol.is_argument:
+            continue
+        if symbol.name.startswith(_VARIABLE):
+            names.append(symbol.name[len(_VARIABLE) :])
+        elif symbol.name == _OPTIONAL:
+            fields = symbol.type.strip_typedefs().target().strip_typedefs().fields()
+            names += [field.name for field in fields if field.name != _GIVEN]
+        elif symbol.name == _GENERATOR:
+            return None
+    return names
+
+
+def _names_of(block: Any, address: int) -> Dict[str, str]:
     found: Dict[str, str] = {}
-    function = None
+    kept: Dict[str, str] = {}
+    function, is_own = None, False
     while block is not None and function is None:
         function = block.function
         if function is not None and not function.name.startswith("__pyx_"):
@@ -46,12 +73,36 @@ def _names_of(block: Any) -> Dict[str, str]:
                 found.setdefault(symbol.name[len(_VARIABLE) :], symbol.name)
             elif symbol.name == _CLOSURE:
                 for name, expression in _closure(symbol.name, symbol.type):
-                    found.setdefault(name, expression)
+                    kept.setdefault(name, expression)
+                is_own = _is_made_by(symbol.type, block)
         block = block.superblock
-    return found if function is not None else {}
+    if function is None:
+        return {}
+    for name, expression in kept.items():
+        # What a function takes and an inner one uses is moved into the closure when the function begins.
+        is_moved = (
+            is_own and expression == _member_of_closure(_CLOSURE, name) and address > _body_of(function)
+        )
+        if is_moved or name not in found:
+            found[name] = expression
+    return found
 
 
-def _closure(expression: str, type_: Any) -> Iterator[Any]:
+def _is_made_by(scope: Any, block: Any) -> bool:
+    """Whether the closure of this type is that of the function around a block, and not one that it was given."""
+    while block.function is None:
+        block = block.superblock
+    name = re.search(r"_scope_struct_\d*_(\w+)", str(scope))
+    return name is not None and re.search(r"(?:_|\d)%s$" % name[1], block.function.name) is not None
+
+
+def _body_of(function: Any) -> int:
+    """Where the body of a function begins, behind its prologue."""
+    last = gdb.find_pc_line(int(function.value().address)).last
+    return last + 1 if last is not None else 0
+
+
+def _closure(expression: str, type_: Any) -> Iterator[Tuple[str, str]]:
     """What a closure or a generator keeps in an object of its own, and in that of the function around it."""
     for _ in range(_MOST_SCOPES):
         target = type_.strip_typedefs()
@@ -60,11 +111,16 @@ def _closure(expression: str, type_: Any) -> Iterator[Any]:
         fields = target.target().strip_typedefs().fields()
         for field in fields:
             if (field.name or "").startswith(_VARIABLE):
-                yield field.name[len(_VARIABLE) :], "(%s->%s)" % (expression, field.name)
+                name = field.name[len(_VARIABLE) :]
+                yield name, _member_of_closure(expression, name)
         outer = next((field for field in fields if field.name == _OUTER), None)
         if outer is None:
             return
         expression, type_ = "%s->%s" % (expression, _OUTER), outer.type
+
+
+def _member_of_closure(closure: str, name: str) -> str:
+    return "(%s->%s%s)" % (closure, _VARIABLE, name)
 
 
 def translated(text: str, names: Dict[str, str]) -> str:

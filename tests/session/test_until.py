@@ -1,4 +1,4 @@
-"""``until``: the next line below, out of loops, in Python and in C++; or a place."""
+"""``until``: the next line below, out of loops, in Python, C++ and Cython; or a place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import CommandError
-from dualdbg.model import Reason
+from dualdbg.model import Frame, NativeFrame, Reason
+from tests.native_corpus.test_cython_steps import SOURCE as STEPS
+from tests.native_corpus.test_stops import corpus
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
@@ -113,3 +115,32 @@ def test_a_place_is_none_any_more_when_something_else_stops_first(
         await driver.finish_run()
 
     run_session(work, script, "program.py:5", env=env)
+
+
+@pytest.mark.parametrize("level", ["O0", "O2"])
+def test_until_leaves_loops_of_cython(level: str, tmp_path: Path) -> None:
+    lines = [line.strip() for line in STEPS.read_text().splitlines()]
+    inc, returns = lines.index("c.inc(i)") + 1, lines.index("return c.count") + 1
+    branches, last = lines.index("elif i == 2:") + 2, lines.index("return odd, even") + 1
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import corpus_steps\nf = print\ncorpus_steps.counted(3, f)\ncorpus_steps.branches(5, f)\n"
+    )
+
+    async def work(driver: Driver) -> None:
+        def at(frame: Frame | None) -> int | None:
+            assert isinstance(frame, NativeFrame)
+            return frame.line
+
+        assert at((await driver.stop()).frame) == inc
+        await driver.session.breakpoints.remove(1)
+        assert at((await driver.step("until")).frame) == inc + 1
+        assert at((await driver.step("until")).frame) == returns  # the two rounds that are left are run
+        assert name((await driver.step("until")).frame) == "program.py:3"
+        await driver.session.resume()
+        assert at((await driver.stop()).frame) == branches
+        assert at((await driver.step("until", f"corpus_steps.pyx:{last}")).frame) == last
+        await driver.finish_run()
+
+    specs = (f"corpus_steps.pyx:{inc}", f"corpus_steps.pyx:{branches}")
+    run_session(work, script, *specs, env=corpus("cython-steps", level))

@@ -60,8 +60,10 @@ async def args(console: Console, argument: str) -> None:
     if _has_debug_info(frame):  # without it the values are arguments already, or their registers
         names = await _argument_names(console, frame)
         known = {value.name: value for value in values}
-        values = [known[name] for name in names if name in known]
-    empty = "No arguments." if _has_debug_info(frame) else "Not known: this function has no debug info."
+        values = [known[name] for name in names or () if name in known]
+        empty = "No arguments." if names is not None else "Not known: they are among the locals."
+    else:
+        empty = "Not known: this function has no debug info."
     console.show(VariablesReport("args", tuple(values), empty))
 
 
@@ -203,11 +205,11 @@ def _has_debug_info(frame: Frame) -> bool:
     return isinstance(frame, PythonFrame) or frame.line is not None
 
 
-async def _argument_names(console: Console, frame: Frame) -> list[str]:
+async def _argument_names(console: Console, frame: Frame) -> list[str] | None:
     if isinstance(frame, PythonFrame):
         source = (source_text(frame.file) or "") if frame.file else ""
         return parameter_names(source, frame.function, frame.line or 0)
-    return re.findall(r"^(\w+) = ", await console.ask_gdb("info args"), re.MULTILINE)
+    return await console.session.inspector.values.argument_names(console.selected().tid, frame)
 
 
 async def _evaluate(console: Console, name: str, argument: str, language: Language) -> None:

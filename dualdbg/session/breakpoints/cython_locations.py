@@ -67,6 +67,9 @@ class CythonLocations:
         if begins is not None and begins.first == line:
             owner = begins
             visits = await self._native.line_visits(file, line, True)
+        around = function_at(source.functions, line)
+        if around is not None and (owner is None or owner.path[: len(around.path)] != around.path):
+            return []  # gdb has gone on into another function
         own = [visit for visit in visits if is_of(self._name(visit), owner)]
         own = self._generators(own) or own
         if begins is None or begins.first != line:  # else it is also the line that makes the function

@@ -206,6 +206,14 @@ class ValueReader:
         values = await self._halting.interrupted(lambda: self._native_variables(tid, frame, style))
         return [*self._result(tid, frame), *values]
 
+    async def argument_names(self, tid: int, frame: NativeFrame) -> list[str] | None:
+        """The names of its arguments among the variables of a native frame with debug info; None where not known."""
+
+        async def ask() -> list[str] | None:
+            return await self._native.argument_names(await self._reads.gdb_thread(tid), frame.level)
+
+        return await self._halting.interrupted(ask)
+
     async def _native_variables(self, tid: int, frame: NativeFrame, style: str) -> list[Value]:
         number = await self._reads.gdb_thread(tid)
         rows = await self._native.variables(number, frame.level, style)

@@ -1,0 +1,243 @@
+"""Machine code of Cython functions: of which line of the author's an instruction is, and where control comes to one."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, Container, Iterator, NamedTuple
+
+import gdb
+from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
+
+from . import blocks, control_flow, function_locations
+from .control_flow import reached
+
+_MOST = 1 << 20  # bytes of a function that are looked at
+
+# What drops a reference. Cython does that behind a loop and on the way to a handler, on the line that came before.
+_DROPS = {"_Py_Dealloc", "_Py_DecRef", "Py_DECREF", "Py_XDECREF", "_Py_DECREF", "_Py_XDECREF", "Py_DecRef"}
+
+
+class Place(NamedTuple):
+    """The line of the author's to which an instruction belongs, and the instance of the function: start and end of its
+    block, and its C name.
+    """
+
+    instance: "tuple[int, int, str]"
+    file: str
+    line: int
+
+
+class Function(NamedTuple):
+    """A function that was not inlined: where control goes from each instruction, and the line of each.
+
+    ``entered``: the instructions at which control comes to a line from elsewhere, and runs it. ``whole``: the lines (of
+    an instance) that are run there alone. Of others, which call nothing, that cannot be told.
+    """
+
+    entry: int
+    following: "dict[int, list[int]]"
+    places: "dict[int, Place | None]"
+    entered: "list[int]"
+    whole: "set[Place]"
+
+    def entries_of(self, lines: "Container[tuple[str, int]]", begun: "Container[int]") -> "list[int]":
+        """Where control comes to one of these lines (file and line): as few instructions as stop once each time.
+
+        Statements of theirs have ``begun`` there, be it that the instruction is of another line.
+        """
+        of_lines = {at for at in self.places.values() if at is not None and (at.file, at.line) in lines}
+        if of_lines and of_lines <= self.whole:
+            return fewest(
+                self.following, self.entry, [one for one in self.entered if self.places[one] in of_lines]
+            )
+        inside = {
+            address: at in of_lines or (at is not None and address in begun)
+            for address, at in self.places.items()
+        }
+        return entered(self.following, self.entry, inside)
+
+
+def entered(following: "dict[int, list[int]]", entry: int, inside: "dict[int, bool]") -> "list[int]":
+    """The instructions ``inside`` to which control comes from others: as few as stop once each time."""
+    visits = [entry] if inside.get(entry) else []
+    for address in reached([entry], following.__getitem__):
+        if not inside[address]:
+            visits += [after for after in following[address] if inside[after] and after not in visits]
+    return fewest(following, entry, visits)
+
+
+def fewest(following: "dict[int, list[int]]", entry: int, visits: "list[int]") -> "list[int]":
+    """The visits without those to which control comes through others alone, since the last time too."""
+    kept: list[int] = []
+    for visit in visits:
+        if visit not in kept and visit in reached([entry, *following[visit]], following.__getitem__, kept):
+            kept.append(visit)
+    return sorted(kept)
+
+
+@lru_cache(maxsize=64)
+def function_at(entry: int, end: int) -> Function:
+    """The function that is entered at ``entry``. Raises gdb.error where its code cannot be read."""
+    code = flows_of(entry, end)
+    following = following_in(code)
+    line_of = Lines()
+    prologue = range(entry, behind_prologue(entry, entry))
+    places: "dict[int, Place | None]" = {}
+    for address in code:
+        at = line_of(address) if address not in prologue else None
+        places[address] = None
+        if at is not None and at[0].endswith(CYTHON_SOURCES):
+            places[address] = Place(instance_of(authors_around(address)[0]), *at)
+    entered = {
+        after
+        for address in reached([entry], following.__getitem__)
+        for after in following[address]
+        if places[after] is not None and places[after] != places[address]
+    }
+    counting, whole = _that_count(entered, places, following, code)
+    return Function(entry, following, places, sorted(counting), whole)
+
+
+def _that_count(
+    entered: set[int],
+    places: dict[int, Place | None],
+    following: dict[int, list[int]],
+    code: dict[int, control_flow.Flow],
+) -> "tuple[list[int], set[Place]]":
+    """Those from which the line is run: something is called there, or a statement of the line begins. And the lines of
+    which no other instruction may run them.
+
+    Other instructions of a line have been moved among those of another one, or compute ahead what may not be needed.
+    Where nothing is done but to drop references, it is the end of a loop or the way to a handler, and GCC's place of a
+    label does nothing at all: these count only where the line has no other place.
+    """
+    statements = _Statements()
+    counts: list[int] = []
+    little: list[int] = []
+    calling: set[Place] = set()
+    open_: set[Place] = set()
+    for address in entered:
+        place = places[address]
+        assert place is not None
+        run = list(_run(address, places, following))
+        called = {name for name in (code[one].calls for one in run) if name is not None}
+        begins = any(one in statements.of(one, place) for one in run)
+        is_idle = all(code[one].is_nop for one in run)
+        if called - _DROPS:
+            calling.add(place)
+        if called - _DROPS or (begins and not called and not is_idle):
+            counts.append(address)
+        elif begins:
+            little.append(address)
+        else:
+            open_.add(place)
+    others = {places[address] for address in counts}
+    counts += [address for address in little if places[address] not in others]
+    run_there = {place for place in map(places.__getitem__, counts) if place is not None}
+    return counts, calling | (run_there - open_)
+
+
+class _Statements:
+    """Where statements of a line begin, by the line table of the unit around an address."""
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[str, int], set[int]] = {}
+
+    def of(self, address: int, place: Place) -> set[int]:
+        """The addresses at which statements of the place's line begin."""
+        key = place.file, place.line
+        if key not in self._of:
+            table = gdb.find_pc_line(address).symtab
+            if table is None or table.fullname() != place.file:
+                return set()
+            self._of[key] = {row.pc for row in table.linetable().line(place.line) or ()}
+        return self._of[key]
+
+
+def _run(
+    address: int, places: "dict[int, Place | None]", following: "dict[int, list[int]]"
+) -> "Iterator[int]":
+    """The instructions to which control comes from one without leaving its line."""
+    place = places[address]
+    return reached([address], lambda one: [after for after in following[one] if places[after] == place])
+
+
+class Lines:
+    """The line of the author's at which an instruction is, as file and line; None in Cython's own code.
+
+    Of code of Cython's or Python's that was inlined it is the line that calls it.
+    """
+
+    def __init__(self) -> None:
+        self._of_runs: dict[tuple[int, int], tuple[str, int] | None] = {}
+
+    def __call__(self, address: int) -> tuple[str, int] | None:
+        """The line of the instruction at an address."""
+        sal = gdb.find_pc_line(address)
+        block = gdb.block_for_pc(address)
+        run = sal.pc, block.start if block is not None else 0
+        if run not in self._of_runs:
+            self._of_runs[run] = self._of(address, sal)
+        return self._of_runs[run]
+
+    @staticmethod
+    def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
+        inner: gdb.Block | None = None
+        for block in blocks.functions_around(address):
+            if is_cython_authors(block.function.name):
+                if inner is not None:  # of an inlined function gdb has the place of the call
+                    return inner.function.symtab.fullname(), inner.function.line
+                return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
+            inner = block
+        return None
+
+
+def authors_around(address: int) -> list[gdb.Block]:
+    """The blocks of the author's functions around an address, the innermost first."""
+    return [one for one in blocks.functions_around(address) if is_cython_authors(one.function.name)]
+
+
+def instance_of(block: gdb.Block) -> "tuple[int, int, str]":
+    return block.start, block.end, block.function.name.partition("(")[0]
+
+
+def flows_of(entry: int, end: int) -> dict[int, control_flow.Flow]:
+    """The instructions of a function by their addresses: from its entry on, and its part before, which is seldom run.
+
+    Raises gdb.error where memory cannot be read.
+    """
+    code = control_flow.flows(entry, min(end, entry + _MOST))
+    outer = blocks.outer_function(entry)
+    if outer is not None and outer.start < entry:
+        behind = outer.start
+        while behind < entry and blocks.is_same(blocks.outer_function(behind), outer):
+            last = gdb.find_pc_line(behind).last
+            behind = last + 1 if last is not None and last >= behind else entry
+        code.update(control_flow.flows(outer.start, min(behind, entry, outer.start + _MOST)))
+    return code
+
+
+def behind_prologue(address: int, start: int) -> int:
+    """The address, or where the body of the function begins that is entered there (``start``)."""
+    return function_locations.function_body(address)["address"] if address == start else address
+
+
+def following_in(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
+    """Where control goes from each instruction within the function.
+
+    An indirect jump has a table, and leads to whatever nothing else leads to.
+    """
+    found = {address: [one for one in flow.addresses if one in flows] for address, flow in flows.items()}
+    led_to = {address for after in found.values() for address in after}
+    unreached = [address for address in list(flows)[1:] if address not in led_to]
+    return {address: unreached if flows[address].indirect else after for address, after in found.items()}
+
+
+def _forget(event: Any) -> None:
+    """Another file may be mapped at the addresses now."""
+    function_at.cache_clear()
+
+
+for _name in ("new_objfile", "free_objfile", "clear_objfiles"):
+    if hasattr(gdb.events, _name):  # the second is gdb's from version 13 on
+        getattr(gdb.events, _name).connect(_forget)
