@@ -64,10 +64,13 @@ class SourceView(LineView):
             return
         listing = with_note(self.listing, self.current, text)
         if listing != self.listing:
+            was_there = self.place() == (None, self.current)
             at = self.cursor + len(listing.instructions) - len(self.listing.instructions)
             self.listing = listing
             self.lines_changed()
-            self._go(at)
+            self.cursor = at
+            if was_there:  # nobody has gone elsewhere meanwhile
+                self.show_line(at, centre=True)
 
     def show_message(self, text: str) -> None:
         """Nothing to show, and why."""
