@@ -9,7 +9,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..shared.binding_names import CYTHON_AUTHORS, CYTHON_DEF, CYTHON_GETTER, CYTHON_SETTER, CYTHON_WRAPPER
+from ..shared.binding_names import (
+    CYTHON_AUTHORS,
+    CYTHON_DEF,
+    CYTHON_FUSED,
+    CYTHON_GETTER,
+    CYTHON_SETTER,
+    CYTHON_WRAPPER,
+    without_types,
+)
 from .cython_names import constructor, cython_function
 
 
@@ -41,7 +49,9 @@ LAYERS = (
     # PYBIND11_MODULE: pybind11_init_NAME is the body that the author writes, pybind11_exec_NAME calls it.
     BindingLayer("pybind11", "pybind11", ("pybind11_(?!init_)",)),
     BindingLayer("nanobind", "nanobind"),
-    BindingLayer("Cython", None, ("__Pyx_", f"(?!{'|'.join(CYTHON_AUTHORS)})__pyx_")),
+    BindingLayer(
+        "Cython", None, ("__Pyx_", f"(?!(?:{CYTHON_FUSED}[\\d_]+?)?(?:{'|'.join(CYTHON_AUTHORS)}))__pyx_")
+    ),
     # #[pyfunction] and #[pymethods]: each gets a function of this name, which takes the arguments apart.
     BindingLayer("PyO3", "pyo3", (r"<?pyo3(?:_ffi)?::", r"[\w:<>, {}#&]*::__py(?:method|function)_\w+")),
 )
@@ -114,7 +124,9 @@ CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nano
 
 _PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
 _NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
-_CYTHON_WRAPPER = re.compile(CYTHON_WRAPPER + r"(?P<scope>\w*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)")
+_CYTHON_WRAPPER = re.compile(
+    CYTHON_WRAPPER + rf"(?P<scope>(?:(?!{CYTHON_FUSED})\w)*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)"
+)
 _CYTHON_PROPERTY = re.compile(f"(?P<kind>{CYTHON_GETTER}|{CYTHON_SETTER})" + r"(?P<scope>\w*\d\w*)")
 _IMPLEMENTATION = re.compile(r"^.*::<impl ([\w:]+)(?:<.*>)?>::$")  # a method by the legacy name of its impl
 _PYO3_WRAPPER = re.compile(r"(?P<scope>.*::)__py(?:function_(?P<function>\w+)|method_(?P<method>\w+)__)$")
@@ -192,7 +204,7 @@ def implementation_of(name: str) -> str | None:
 
     ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: numbered in one sequence, 0 is left out.
     """
-    match = _CYTHON_WRAPPER.match(name)
+    match = _CYTHON_WRAPPER.match(without_types(name))
     if match is None:
         return _body_of_property(name)
     number = int(match["number"]) - 1

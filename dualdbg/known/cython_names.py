@@ -14,12 +14,14 @@ from enum import IntEnum
 from ..shared.binding_names import (
     CYTHON_CDEF,
     CYTHON_DEF,
+    CYTHON_FUSED,
     CYTHON_GENERATOR,
     CYTHON_GETTER,
     CYTHON_INIT,
     CYTHON_MODULE,
     CYTHON_SETTER,
     CYTHON_WRAPPER,
+    without_types,
 )
 
 
@@ -30,6 +32,7 @@ class Part(IntEnum):
     C_FUNCTION = 1  # what cdef and cpdef say
     BODY = 2  # what def says; of a cpdef function it calls the C function
     WRAPPER = 3  # takes the arguments of a call apart for the body
+    CHOICE = 4  # chooses between functions of fused types for a call from Python: none of the author's code
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,9 @@ class CythonName:
 
     @property
     def text(self) -> str:
-        """The name as Python has it, with dots."""
-        return ".".join(self.path)
+        """The name as Python has it, with dots; of what is none of the author's a name that says so."""
+        name = ".".join(self.path)
+        return f"{CYTHON_FUSED}choice.{name}" if self.part is Part.CHOICE else name
 
 
 ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
@@ -57,7 +61,7 @@ _PARTS = {
 _ACCESSOR_OF = {CYTHON_GETTER: "__get__", CYTHON_SETTER: "__set__"}
 _FUNCTION = re.compile(rf"(?P<part>{'|'.join(_PARTS)})(?P<rest>\d.*)", re.DOTALL)
 _MODULE = re.compile(rf"{CYTHON_MODULE}(\w+)")
-_FUSED = re.compile(r"__pyx_fuse_[\d_]*?(?=[^\W\d])")
+_FUSED = re.compile(r"__pyx_fuse_\d+(?:_\d+)*(?=[^\W\d])")
 _NUMBERED = re.compile(r"(\d*)([^\W\d]\w*)")
 
 
@@ -67,6 +71,7 @@ def cython_function(name: str, exists: Callable[[str], bool] = lambda name: Fals
     ``exists`` says whether a C function is there. It decides where a number can be the length of a scope or a
     function's own: ``_pf_1m_2is_prime`` is the function ``is_prime`` where there is a wrapper ``_pw_1m_3is_prime``.
     """
+    name = without_types(name)
     module = _MODULE.fullmatch(name)
     if module is not None:
         return CythonName((module[1], "<module>"), Part.BODY)
@@ -90,7 +95,9 @@ def cython_function(name: str, exists: Callable[[str], bool] = lambda name: Fals
         return _generator(before, int(numbered[1] or 0), scopes)
     if accessor is not None:
         return CythonName((*scopes, rest, accessor), part)
-    return CythonName((*scopes, _FUSED.sub("", numbered[2])), part)
+    inner = _FUSED.sub("", numbered[2], count=1)
+    own = cython_function(inner)  # of cpdef functions the C function's whole name is there
+    return CythonName(own.path if own is not None else (*scopes, inner), part)
 
 
 def is_named(function: CythonName, path: tuple[str, ...]) -> bool:
@@ -127,6 +134,8 @@ def _scope(rest: str) -> tuple[str, str] | None:
     end = digits.end() + int(digits[0])
     name = rest[digits.end() : end]
     if len(name) < int(digits[0]) or not name.isidentifier() or rest[end : end + 1] != "_":
+        return None
+    if name.startswith(CYTHON_FUSED):
         return None
     return rest[: end + 1], name
 

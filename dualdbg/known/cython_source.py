@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .cython_names import ACCESSORS, CythonName
+from .cython_names import ACCESSORS, CythonName, Part
 
 MODULE = "<module>"  # what the lines outside of functions belong to
 
@@ -87,7 +87,7 @@ def function_at(functions: Sequence[Function], line: int) -> Function | None:
 
 def is_of(name: CythonName | None, owner: Function | None) -> bool:
     """Whether a C function belongs to a function of the source; None is the code of the module."""
-    if name is None:
+    if name is None or name.part is Part.CHOICE:
         return False
     if owner is None:
         return name.path[-1] == MODULE

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..in_thread import in_thread
+from ..known.greenlets import is_of_greenlets
 from ..model import Location
 from ..symbols.address_space import Module
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text
@@ -25,7 +26,6 @@ from ..trace.thread_names import ThreadNames
 from .breakpoints.tracing import TracedPlace, Tracing
 from .session import Session
 
-_SHARES_STACKS = "_greenlet."  # the library of greenlets, which copies stacks away and back
 _UNSURE = "greenlets share one stack: which of their calls returns is not known"
 
 
@@ -137,7 +137,7 @@ class Trace:
 
     def _look_for_shared_stacks(self) -> None:
         modules = self._session.breakpoints.image.modules
-        self._shares_stacks |= any(Path(one.path).name.startswith(_SHARES_STACKS) for one in modules)
+        self._shares_stacks |= any(is_of_greenlets(one.path) for one in modules)
 
     def _unit(self, place: TracedPlace) -> float:
         """That of times of a place, in seconds."""

@@ -8,11 +8,14 @@ native frame a run belongs to; else both sides belong together in order, if they
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..known.greenlets import starts_greenlet
 from ..model import Frame, NativeFrame, PythonFrame, Quality, Stack
 from .loops import bytecode_of, frame_around
 from .roles import RoleRules, assign_roles, is_base, is_evaluation_loop
+
+_IN_GREENLET = "of one greenlet, without those that wait"
 
 
 def merge(
@@ -24,8 +27,24 @@ def merge(
 ) -> Stack:
     """The stack of ``thread`` from both sides, each innermost first.
 
-    ``trouble`` says why one side could not be read, if so; it becomes the note.
+    ``trouble`` says why one side could not be read, if so; it becomes the note. A stack ends where a greenlet begins.
     """
+    start = next((at for at, one in enumerate(native) if starts_greenlet(one.function, one.library)), None)
+    if start is not None:
+        # On 3.11 and 3.12 the thread's record of an evaluation lies there: greenlet's own, no loop.
+        first = replace(native[start], evaluates=False)
+        stack = _merged(thread, [*native[:start], first], python, rules, trouble)
+        return replace(stack, origin=_IN_GREENLET)
+    return _merged(thread, native, python, rules, trouble)
+
+
+def _merged(
+    thread: int,
+    native: list[NativeFrame],
+    python: list[PythonFrame],
+    rules: RoleRules,
+    trouble: str | None,
+) -> Stack:
     if not python:
         loops = sum(map(is_evaluation_loop, native))
         note = trouble or ("the Python frames could not be read" if loops else None)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Container, Iterator, NamedTuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_SOURCES
+from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
@@ -184,7 +184,7 @@ class Lines:
     def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
         inner: gdb.Block | None = None
         for block in blocks.functions_around(address):
-            if block.function.name.startswith(CYTHON_AUTHORS):
+            if is_cython_authors(block.function.name):
                 if inner is not None:  # of an inlined function gdb has the place of the call
                     return inner.function.symtab.fullname(), inner.function.line
                 return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
@@ -194,7 +194,7 @@ class Lines:
 
 def authors_around(address: int) -> list[gdb.Block]:
     """The blocks of the author's functions around an address, the innermost first."""
-    return [one for one in blocks.functions_around(address) if one.function.name.startswith(CYTHON_AUTHORS)]
+    return [one for one in blocks.functions_around(address) if is_cython_authors(one.function.name)]
 
 
 def instance_of(block: gdb.Block) -> "tuple[int, int, str]":

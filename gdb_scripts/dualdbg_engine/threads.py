@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS
+from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
 from . import source_lines
@@ -155,7 +155,7 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
     file = table.fullname() if table is not None else None
     line = position.line if table is not None and position.line else None
     if function is not None and frame.newer() is None:
-        if function.name.startswith(CYTHON_AUTHORS):
+        if is_cython_authors(function.name):
             file, line = source_lines.line_of_cython(frame.pc(), file, line)
         elif frame.type() == gdb.NORMAL_FRAME:
             file, line = source_lines.line_at_entry(frame.pc(), function, file, line)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from typing import Any, Iterator, NamedTuple, Sequence
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS, CYTHON_CDEF
+from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
 
 from . import blocks, control_flow, inlined_calls, symbols
 from .control_flow import reached
 from .cython_lines import Lines, behind_prologue, entered, flows_of, following_in, function_at
 
 _AROUND = 100  # lines
+_SHORT = 8  # instructions of a way that meets another one
 
 
 def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
@@ -47,7 +48,7 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
     for start, end, name in functions:
         code = flows_of(start, end)
         inside = {at: _is_within(at, name) for at in code}
-        if name.startswith(CYTHON_CDEF):
+        if without_types(name).startswith(CYTHON_CDEF):
             found = entered(following_in(code), start, inside)
         else:  # its only caller is the wrapper, which runs it once
             found = _entered_first(code, inside)
@@ -155,7 +156,7 @@ def _c_name(block: gdb.Block) -> str:
 
 def _author(address: int) -> str | None:
     """The C name of the author's function that an instruction belongs to; None in Cython's own code."""
-    return next((name for name in _names(address) if name.startswith(CYTHON_AUTHORS)), None)
+    return next((name for name in _names(address) if is_cython_authors(name)), None)
 
 
 def _is_within(address: int, name: str) -> bool:
@@ -168,4 +169,23 @@ def _entered_first(flows: dict[int, control_flow.Flow], inside: dict[int, bool])
     following = following_in(flows)
     outside = {address: [] if inside[address] else after for address, after in following.items()}
     first = reached([next(iter(flows))], outside.__getitem__)
-    return sorted(address for address in first if inside[address])
+    return _met_once(sorted(address for address in first if inside[address]), flows, following)
+
+
+def _met_once(
+    found: list[int], flows: dict[int, control_flow.Flow], following: dict[int, list[int]]
+) -> list[int]:
+    """Those of ``found`` from which control does not go straight on to another one.
+
+    An optimiser may let several ways go on together, each with a first part of its own or with none: where such a part
+    is some instructions in a row, which call nothing, the place at which the ways meet is enough.
+    """
+    kept = found
+    for one in found:
+        others = [other for other in kept if other != one]
+        at, way = one, 0
+        while at not in others and way < _SHORT and flows[at].calls is None and len(following[at]) == 1:
+            at, way = following[at][0], way + 1
+        if at in others:
+            kept = others
+    return kept

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_AUTHORS
+from dualdbg_shared.binding_names import is_cython_authors
 
 _VARIABLE = "__pyx_v_"  # Cython/Compiler/Naming.py: var_prefix
 _CLOSURE = "__pyx_cur_scope"
@@ -42,7 +42,7 @@ def argument_names_in(block: Any) -> Optional[List[str]]:
     """
     while block.function is None:
         block = block.superblock
-    if not block.function.name.startswith(CYTHON_AUTHORS):
+    if not is_cython_authors(block.function.name):
         return None
     names = []
     for symbol in block:

@@ -34,6 +34,9 @@ TABLE = frozenset(
         ("__pyx_getprop_5fastc_7Counter_value", "fastc.Counter.value.__get__", Part.WRAPPER),
         ("__pyx_setprop_5fastc_7Counter_value", "fastc.Counter.value.__set__", Part.WRAPPER),
         ("__pyx_pf_3pkg_5fastc_4__pyx_fuse_0poly", "pkg.fastc.poly", Part.BODY),
+        ("__pyx_fuse_0_1__pyx_pw_5fastc_27both", "fastc.both", Part.WRAPPER),
+        ("__pyx_pw_5fastc_19__pyx_fuse_1__pyx_f_5fastc_thrice", "fastc.thrice", Part.WRAPPER),
+        ("__pyx_fuse_1__pyx_f_5fastc_thrice", "fastc.thrice", Part.C_FUNCTION),
         ("__pyx_pymod_exec_fastc", "fastc.<module>", Part.BODY),
     ],
 )

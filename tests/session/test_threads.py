@@ -317,3 +317,48 @@ def test_steps_in_a_thread_that_the_program_has_started(tmp_path: Path, env: Env
         assert (await driver.finish_run()).code == 0
 
     run_session(work, script, "getppid", env=env)
+
+
+# A thread of the debugger's and one of the user's that have begun, and are not in threading's table yet.
+BEGINNING = """\
+import threading, _thread, time
+class Late(threading.Thread):
+    def _set_native_id(self):
+        begins.release()
+        goes_on.wait()
+        super()._set_native_id()
+def start(name, debuggers):
+    thread = Late(target=time.sleep, args=(60,), name=name, daemon=True)
+    thread.is_pydev_daemon_thread = debuggers
+    _thread.start_new_thread(thread.start, ())
+    begins.acquire()
+begins, goes_on = threading.Semaphore(0), threading.Event()
+start("users", False)
+first = 1
+start("debuggers", True)
+second = 2
+goes_on.set()
+while len(threading._limbo): time.sleep(0.01)
+third = 3
+"""
+
+
+def test_a_thread_that_begins_gets_its_name_and_one_of_the_debugger_is_not_shown(
+    tmp_path: Path, env: Env
+) -> None:
+    path = tmp_path / "begins.py"
+    path.write_text(BEGINNING)
+
+    async def work(driver: Driver) -> None:
+        async def names() -> list[str | None]:
+            await driver.stop()
+            rows = await driver.session.inspector.thread_list.all()
+            await driver.session.resume()
+            return sorted(row.python_name or "" for row in rows if row.python_name != "MainThread")
+
+        assert await names() == ["", ""]  # the one that begins, and the one that starts it
+        assert await names() == ["", ""]
+        assert "users" in (last := await names()) and "debuggers" not in last
+        await driver.exit()
+
+    run_session(work, path, *(f"begins.py:{line}" for line in (14, 16, 19)), env=env)

@@ -26,7 +26,7 @@ def one(depth):
         threads = [threading.Thread(target=time.sleep, args=(0.002 * at,)) for at in range(3)]
         for each in threads:
             each.start()
-        time.sleep(0.003)
+        time.sleep(0.003 + 0.01 * depth)
         os._exit(0)
     return pid
 end = time.monotonic() + 60
@@ -35,6 +35,7 @@ while time.monotonic() < end:
     alive.append(one(len(alive) % 2))
     if len(alive) > 6:
         os.waitpid(alive.pop(0), 0)
+    time.sleep(0.008)  # some hundred a second, with their children, are a storm; they need not take a whole core
 """
 
 
@@ -61,7 +62,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_storm_of_short_processes(command: str, storm: int) -> None:
-    for _ in range(3):
+    for _ in range(2):
         done = dualdbg(*(word.replace("PID", str(storm)) for word in COMMANDS[command]))
         assert "Traceback" not in done.stderr and "did not foresee" not in done.stderr, done.stderr
         assert done.returncode in (0, 3), (done.returncode, done.stderr)

@@ -154,18 +154,34 @@ class Notices:
             elif row.spec.kind is BreakpointKind.NATIVE_LINE:
                 hint = f"no source file of that name is known; {self._without_debug_info()}"
             else:
-                names = self._names_near(row.spec)
-                hint = f"nearest names: {', '.join(names)}" if names else _other_kind(row.spec)
-                hint = "; ".join(filter(None, [hint, _as_operator(row.spec)]))
+                hint = self._without_names(row.spec) or self._meant_instead(row.spec)
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
-
-def _other_kind(spec: BreakpointSpec) -> str:
-    """What to type where a name with dots is no function of Cython."""
-    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
-    if spec.kind is not BreakpointKind.FUNCTION or not dotted:
+    def _without_names(self, spec: BreakpointSpec) -> str:
+        """What to type where the name has that of a module which was stripped of its functions' names."""
+        scopes = spec.subject.split(".")[:-1] if _is_dotted(spec) else ()
+        for module in self._image.modules:
+            file = Path(module.path).name
+            if (
+                file.partition(".")[0] in scopes
+                and module.library is not None
+                and not module.library.has_symtab
+            ):
+                return (
+                    f"{file} has no names of functions; dualdbg resolve {spec.subject} says where it begins"
+                )
         return ""
-    return f"a Python function: py:{spec.subject}"
+
+    def _meant_instead(self, spec: BreakpointSpec) -> str:
+        names = self._names_near(spec)
+        hint = f"a Python function: py:{spec.subject}" if _is_dotted(spec) else ""
+        hint = f"nearest names: {', '.join(names)}" if names else hint
+        return "; ".join(filter(None, [hint, _as_operator(spec)]))
+
+
+def _is_dotted(spec: BreakpointSpec) -> bool:
+    dotted = "." in spec.subject and spec.subject.replace(".", "_").isidentifier()
+    return spec.kind is BreakpointKind.FUNCTION and dotted
 
 
 def _as_operator(spec: BreakpointSpec) -> str:

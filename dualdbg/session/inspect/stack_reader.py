@@ -320,7 +320,7 @@ class StackReader:
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
         stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
-        self._stacks[tid] = replace(stack, origin=await self._origin(native))
+        self._stacks[tid] = replace(stack, origin=await self._origin(native) or stack.origin)
         return self._stacks[tid]
 
     async def _origin(self, frames: list[NativeFrame]) -> str | None:

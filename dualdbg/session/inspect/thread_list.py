@@ -24,14 +24,17 @@ from ..ports import Reads
 # (dualdbg_attach.py). Then of every Python thread: OS thread id, name, pydevd's number, and whether it is one of
 # pydevd's own. threading.enumerate hides those of pydevd (pydevd.py, "patch_threading"), the dictionary behind it does
 # not. DAP's number of a thread belongs to pydevd's own name of it (pydevd_base_schema.py, _translate_id_to_dap).
-# The value is a text, which comes whole: of a list with a hundred threads the answer has 60.
+# The value is a text, which comes whole: of a list with a hundred threads the answer has 60. A thread that begins is in
+# threading's table only once it runs Python's code; until then "_limbo" has it, without a number.
 _SCHEMA = "__import__('_pydevd_bundle._debug_adapter.pydevd_base_schema', None, None, ['x']).BaseSchema"
 _OURS = "getattr(__import__('pydevd'), 'dualdbg_threads', [])"
 _NAMES = (
     f"'%r' % (([{_OURS}.pop() for _ in {_OURS}[:]],"
     f" [(t.native_id, t.name, {_SCHEMA}._obj_id_to_dap_id.get(getattr(t, '__pydevd_id__', None)),"
     " bool(getattr(t, 'is_pydev_daemon_thread', False)))"
-    " for t in list(__import__('pydevd').threading._active.values())]),)"
+    " for t in list(__import__('pydevd').threading._active.values())],"
+    " [bool(getattr(t, 'is_pydev_daemon_thread', False))"
+    " for t in list(__import__('pydevd').threading._limbo.values())]),)"
 )
 _MOST = 80  # characters of a function's name
 _AT_A_STOP = patient(20.0)  # seconds for debugpy to answer
@@ -60,7 +63,11 @@ class ThreadList:
         self._threads = threads
         self.frozen: Collection[int] = ()  # OS thread ids of the frozen ones: the Freezer's own set
         self._names: dict[int, str] = {}
-        self._asked: set[int] = set()  # those that were there when the running program was asked for names
+        self._asked: set[int] = set()  # those that were there when the program was asked for names
+        self._users: set[int] = set()  # those without a name, of which none can be the debugger's
+        self._unclear: set[int] = (
+            set()
+        )  # those without a name, of which one is a thread of the debugger that begins
         self.ours: set[int] = set()  # OS thread ids
 
     def program_begins(self) -> None:
@@ -71,16 +78,19 @@ class ThreadList:
         """The process runs another program, and has one thread."""
         self._names.clear()
         self._asked.clear()
+        self._users.clear()
+        self._unclear = set()
         self.ours.clear()
 
     async def all(self) -> list[Thread]:
         """The threads of the program, the main one first. A process that has ended has none."""
         gil: dict[int, bool | None] = {}
+        self._unclear = set()
         numbers = self._numbers()  # before the question, which starts threads of debugpy
         if self._loop.state.phase is State.PYTHON_STOPPED:
             hold = next(iter(self._loop.state.python_holds.values()), None)
             if hold is not None and hold.frames:
-                await self._ask_python(hold.frames[0].id)
+                await self._ask_until_clear(hold.frames[0].id)
         elif self._loop.state.phase is State.RUNNING:
             await self._ask_running_python()
         elif self._loop.state.phase is State.NATIVE_STOPPED:
@@ -90,9 +100,10 @@ class ThreadList:
         there = self._numbers()
         self.ours &= there
         self._asked &= there
+        self._users &= there
         rows = [
             Thread(tid, self._threads.thread_name(tid), self._names.get(tid), gil.get(tid))
-            for tid in numbers & there - self.ours
+            for tid in (numbers & there) - self.ours - self._unclear
         ]
         return sorted(rows, key=lambda thread: (thread.tid != self._loop.state.pid, thread.tid))
 
@@ -153,32 +164,56 @@ class ThreadList:
             return set()
 
     async def _ask_running_python(self) -> None:
-        numbers = self._numbers()
-        if numbers - self.ours - self._asked and self._threads.hears_python:
-            self._asked = numbers  # threads of C have no name: nobody is asked again
-            await self._ask_python(None, _WHILE_RUNNING)
+        if self._unasked() and self._threads.hears_python:
+            await self._ask_until_clear(None, _WHILE_RUNNING)
 
-    async def _ask_python(self, frame: int | None, seconds: float = _AT_A_STOP) -> None:
-        """Learns the names from debugpy, which without a frame answers in a thread of its own."""
+    def _unasked(self) -> set[int]:
+        return self._numbers() - self.ours - self._asked
+
+    async def _ask_until_clear(self, frame: int | None, seconds: float = _AT_A_STOP) -> None:
+        """Asks for the names; once more where threads have none that were not asked about before.
+
+        Threads of C have none, and neither has a thread of Python that begins or ends: it may be one of the debugger's.
+        """
+        if await self._ask_python(frame, seconds):
+            await self._ask_python(frame, seconds)
+
+    async def _ask_python(self, frame: int | None, seconds: float) -> set[int]:
+        """Learns the names from debugpy, which without a frame answers in a thread of its own.
+
+        Those that have no name, and were not asked about before.
+        """
+        numbers = self._numbers()
         question = debugpy.evaluate(_NAMES, frame, "clipboard")
         try:
             answer = await self._threads.ask(question, seconds)
-            starters, rows = ast.literal_eval(str(ast.literal_eval(answer.text)))
+            starters, rows, beginning = ast.literal_eval(str(ast.literal_eval(answer.text)))
         except (CommandError, EngineTimeout, ValueError, SyntaxError):
-            return  # a program may have replaced threading.enumerate; it has no names then
+            self._asked |= numbers
+            return set()  # a program may have replaced threading.enumerate; it has no names then
         outer, there = namespace_tids(self._loop.state.pid), self._numbers()
         self.ours.update(outer.get(inner, inner) for inner in starters)
-        for inner, name, number, ours in rows:
-            tid = outer.get(inner, inner)
-            if tid not in there:
-                # A forked child's main thread has, for a moment, the number that it had in the parent.
-                self._asked.clear()
-                continue
+        named = {outer.get(inner, inner): (name, number, ours) for inner, name, number, ours in rows}
+        # A forked child's main thread has, for a moment, the number that it had in the parent.
+        of_the_parent = named.keys() - there
+        for tid in named.keys() & there:
+            name, number, ours = named[tid]
             self._names[tid] = name
             if ours:
                 self.ours.add(tid)
             elif isinstance(number, int):
                 self._threads.learn_thread(number, tid)
+        nameless = numbers - named.keys() - self.ours - self._asked
+        if any(beginning):
+            self._unclear = nameless - self._users
+        else:
+            self._unclear = set()
+            self._users |= nameless
+        if of_the_parent:
+            self._asked.clear()
+        else:
+            self._asked |= numbers - nameless if beginning else numbers
+        return nameless
 
 
 def one_line(frame: Frame) -> str:

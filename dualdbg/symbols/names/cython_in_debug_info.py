@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...known.cython_names import Part, cython_function
-from ...shared.binding_names import CYTHON_CDEF
+from ...shared.binding_names import CYTHON_CDEF, without_types
 from ...shared.elf import ElfFile
 from ..elf.debug_names import debug_strings
 
@@ -17,7 +17,7 @@ def c_functions_meant(elf: ElfFile, name: str) -> list[str]:
     found = set()
     for _, string in strings.holding(path[-1].encode()):
         text = string.decode("utf-8", "replace")
-        function = cython_function(text) if text.startswith(CYTHON_CDEF) else None
+        function = cython_function(text) if without_types(text).startswith(CYTHON_CDEF) else None
         if function is not None and function.part is Part.C_FUNCTION and function.path[-len(path) :] == path:
             found.add(text)
     return sorted(found)

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from .. import cache
 
-_FORMAT = 2  # a new number when names mean more than before
+_FORMAT = 3  # a new number when names mean more than before
 _NAMES = 400  # kept for each library, those used last
 _POSITIONS = 200  # positions of one name; a name that means more is not worth keeping
 

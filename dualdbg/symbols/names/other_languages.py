@@ -6,12 +6,13 @@ Each of these languages has linkage names of its own, beside those of C and C++ 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
 from ...known.cython_names import CythonName, Part, cython_function, is_named
-from ...shared.binding_names import CYTHON_GENERATOR, CYTHON_WRAPPER
+from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_WRAPPER
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
 from . import cxx_names
@@ -30,7 +31,8 @@ _OUTLINED = re.compile(
     r"(?P<name>.+?)(?: \[clone)?[ .]+(?:\._?)?(?:_?omp_fn|omp_outlined(?:_debug__)?)[.\d]*\]?$"
 )
 _CYTHON = b"__pyx_"
-_PART = re.compile(rb"\.(?:cold|part)\b")  # what the compiler has taken out of a function
+_PART = re.compile(rb"\.(?:cold|part)\b|omp_(?:fn|outlined)")  # what the compiler has taken out of a function
+_EXTENSION = re.compile(r"(?!lib)[^.]+\.(?:.*\.)?so")  # the file of a module of Python
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 
 
@@ -44,7 +46,10 @@ def spoken(table: SymbolTable, linkage: str, name: str) -> tuple[str | None, str
     if RUST_RUNTIME.match(linkage) and has_rust(table.elf):
         return "rust", None
     if "omp_" in linkage and (outlined := _OUTLINED.match(name)) is not None:
-        return None, f"{_short(outlined['name'])} [parallel region]"
+        short = _short(outlined["name"])
+        author = cython_name(table, short) if "__pyx_" in linkage else None
+        language = "cython" if author is not None else None
+        return language, f"{author.text if author is not None else short} [parallel region]"
     if "__pyx_" in linkage:
         return "cython", _cython_name(table, cxx_names.parse(name).short)
     module = _FORTRAN_MODULE.fullmatch(linkage)
@@ -83,8 +88,11 @@ def strings_named(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:
         return
     if has_rust(table.elf):
         yield _rust_strings(table, query)
-    if "." in query.text:
-        yield _cython_strings(table, tuple(query.text.split(".")))
+    path = tuple(query.text.split("."))
+    if all(map(str.isidentifier, path)) and (
+        len(path) > 1 or _EXTENSION.fullmatch(PurePath(table.elf.path).name)
+    ):
+        yield _cython_strings(table, path)
     if is_fortran(table.elf):
         yield _fortran_strings(table, query.text.lower())
 
@@ -138,19 +146,30 @@ def _has_rust_function(table: SymbolTable, path: str) -> bool:
 
 
 def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]:
-    """Of the C functions that belong to one function of the author, the one with its lines."""
+    """Of the C functions that belong to one function of the author, the one with its lines.
+
+    Of fused types each combination has one; what chooses between them for a call from Python has none.
+    """
     found: dict[tuple[str, ...], list[tuple[Part, int, str]]] = {}
     wanted = [*_cython_functions(table, path[-1].encode()), *_generators(table)]
     for offset, text, function in wanted:
         if is_named(function, path):
             found.setdefault(function.path, []).append((function.part, offset, text))
-    best = {name: min(part for part, _, _ in parts) for name, parts in found.items()}
-    return {
-        offset: text
-        for name, parts in found.items()
-        for part, offset, text in parts
-        if part is best[name]  # a compiler may have made several of it
-    }
+    chosen: dict[int, str] = {}
+    for parts in found.values():
+        typed = _of_types(text for _, _, text in parts)
+        parts = [one for one in parts if _written(_short(one[2])) in typed] or parts
+        best = min(part for part, _, _ in parts)
+        chosen |= {
+            offset: text for part, offset, text in parts if part is best
+        }  # a compiler may have made several
+    return chosen
+
+
+def _of_types(texts: Iterable[str]) -> set[str]:
+    """Of the C functions that belong to one function of the author, those for one combination of fused types each."""
+    typed = {name for text in texts if CYTHON_FUSED in (name := _written(_short(text)))}
+    return typed | {body_of_wrapper(name) for name in typed}
 
 
 def cython_name(table: SymbolTable, name: str) -> CythonName | None:
@@ -160,7 +179,13 @@ def cython_name(table: SymbolTable, name: str) -> CythonName | None:
     if function is not None and function.part is Part.GENERATOR:
         path = _path_of_generator(table, name)
         return CythonName(path, function.part) if path is not None else function
-    return function
+    if function is None or function.part not in (Part.BODY, Part.WRAPPER) or CYTHON_FUSED in name:
+        return function
+    same = (
+        text for _, text, one in _cython_functions(table, CYTHON_FUSED.encode()) if one.path == function.path
+    )
+    typed = _of_types(same)
+    return replace(function, part=Part.CHOICE) if typed and name not in typed else function
 
 
 def _written(name: str) -> str:

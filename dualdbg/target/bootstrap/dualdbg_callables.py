@@ -106,6 +106,8 @@ def native_of(value: Any, is_code: IsCode) -> Native:
 def reader_of(value: Any) -> Reader | None:
     """The function that reads objects of this type; None for types of neither interpreter nor binding layer."""
     kind = type(value)
+    if is_fused(kind):
+        return of_fused
     if not is_made_by_c(kind) or is_class(value):
         return None
     if kind.__module__ == "nanobind":
@@ -143,6 +145,19 @@ def of_builtin(value: Any, is_code: IsCode) -> Native:
 
 def of_cython(value: Any, is_code: IsCode) -> Native:
     return Native("Cython function", Entry("function", word(word(id(value) + HEAD) + WORD)))
+
+
+def of_fused(value: Any, is_code: IsCode) -> Native:
+    """Of a function of Cython's fused types: the function for each combination of them."""
+    functions = list((value.__signatures__ or {}).values())
+    return Native(
+        "Cython function", *[entry for one in functions for entry in of_cython(one, is_code).entries]
+    )
+
+
+def is_fused(kind: type) -> bool:
+    """Whether this is Cython's type of functions of fused types, which it derives from its type of functions."""
+    return kind.__name__ == FUSED_FUNCTION and CYTHON_FUNCTION in kind.__mro__[1].__name__
 
 
 def of_method_descriptor(value: Any, is_code: IsCode) -> Native:
@@ -195,7 +210,7 @@ def of_object(value: Any) -> Native:
     )
 
 
-CYTHON_FUNCTION = "cython_function_or_method"
+CYTHON_FUNCTION, FUSED_FUNCTION = "cython_function_or_method", "fused_cython_function"
 READERS = {
     "builtin_function_or_method": of_builtin,
     "builtin_method": of_builtin,

@@ -428,14 +428,14 @@ WATCHED = {"builtin_function_or_method", "method_descriptor", "classmethod_descr
 
 def slot_entries(frame: FrameType) -> Iterator[int]:
     """Native code that the current line reaches through operators, attributes and protocols, not through calls."""
-    is_class = beside("dualdbg_callables").is_class
+    callables = beside("dualdbg_callables")
     names, attributes = names_on_line(frame)
     seen = set()
     for value in values_of(frame, names, attributes):
-        if is_class(value) or type(value).__name__ not in WATCHED:
+        if callables.is_class(value) or type(value).__name__ not in WATCHED:
             yield from entries_of(value)  # the watch does not see this call
-        cls = value if is_class(value) else type(value)
-        if cls not in seen:
+        cls = value if callables.is_class(value) else type(value)
+        if cls not in seen and callables.reader_of(value) is None:  # else the slots are a binding layer's own
             seen.add(cls)
             yield from entries_of_type(cls, attributes)
 

@@ -1,0 +1,130 @@
+"""Functions of Cython's fused types: of each the author's name means what is called for any of them; parallel loops."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from dualdbg.symbols.objfile import Objfile
+from tests.cli.driver import dualdbg
+from tests.support import require
+
+SOURCE = """\
+# cython: language_level=3
+cimport cython
+from cython.parallel cimport prange
+
+ctypedef fused number:
+    int
+    double
+
+def twice(number x):
+    cdef number y = x + x
+    return y
+
+cpdef number thrice(number x):
+    return x * 3
+
+cdef class Box:
+    cdef public int size
+    def grow(self, number by):
+        self.size += <int>by
+        return self.size
+
+def both(number x, cython.floating y):
+    return x + y
+
+cdef int kept[64]
+
+def total(int n):
+    cdef int i, s = 0
+    for i in prange(n, nogil=True, num_threads=3, schedule="static"):
+        kept[i & 63] = i
+        s += i * 2
+    return s
+"""
+# As often as each is called. What chooses between the types for a call of Python is none of the author's functions.
+CALLS = {"twice": 3, "thrice": 2, "Box.grow": 4, "both": 2, "total": 1}
+PROGRAM = """\
+import fused
+box = fused.Box()
+print(fused.twice(3), fused.twice(2.5), fused.twice(0), fused.thrice(3), fused.thrice(2.5))
+print([box.grow(by) for by in (1, 2.0, 3, 4.0)], fused.both(1, 2.0), fused.both(1.5, 2.0))
+print(fused.total(30))
+"""
+
+
+@pytest.fixture(scope="module", params=["-O0 -g", "-O2 -g", "-O2"], ids=["O0", "O2", "bare"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With the module, and a program that calls it."""
+    require(importlib.util.find_spec("Cython"), "Cython is not installed")
+    compiler = require(shutil.which("gcc"), "a C compiler")
+    made = tmp_path_factory.mktemp("fused")
+    (made / "fused.pyx").write_text(SOURCE)
+    (made / "program.py").write_text(PROGRAM)
+    subprocess.run([sys.executable, "-m", "cython", "fused.pyx"], cwd=made, check=True)
+    include = f"-I{sysconfig.get_paths()['include']}"
+    output = f"fused{sysconfig.get_config_var('EXT_SUFFIX')}"
+    options = [*request.param.split(), "-fopenmp", "-fPIC", "-shared", "-w"]
+    subprocess.run([compiler, *options, include, "fused.c", "-o", output], cwd=made, check=True)
+    return made
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_stops_once_for_each_call(folder: Path, name: str) -> None:
+    commands = ["-x", "continue"] * CALLS[name]
+    done = dualdbg("run", "--batch", "--json", "-b", f"fused.{name}", *commands, "program.py", cwd=folder)
+    assert done.status == 0, done
+    assert [stop["frame"]["function"] for stop in done.of("stopped")] == [f"fused.{name}"] * CALLS[name]
+    assert done.of("exited")[0]["code"] == 0
+
+
+def test_a_step_from_python_enters_the_one_that_is_called(folder: Path) -> None:
+    (folder / "steps.py").write_text(
+        "import fused\nbox = fused.Box()\nfused.twice(2.5)\nbox.grow(2)\nfused.thrice(3)\n"
+    )
+    places = [word for line in (3, 4, 5) for word in ("-b", f"steps.py:{line}")]
+    commands = ["-x", "step", "-x", "continue"] * 3
+    done = dualdbg("run", "--batch", "--json", *places, *commands, "steps.py", cwd=folder)
+    stops = [stop["frame"] for stop in done.of("stopped")]
+    assert [frame["line"] for frame in stops[::2]] == [3, 4, 5]
+    entered = [frame["function"] for frame in stops[1::2]]
+    assert entered == ["fused.twice", "fused.Box.grow", "fused.thrice"]
+
+
+def test_a_name_without_its_module(folder: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "--json", "-b", "twice", *["-x", "continue"] * 3, "program.py", cwd=folder
+    )
+    assert [stop["frame"]["function"] for stop in done.of("stopped")] == ["fused.twice"] * 3
+
+
+def test_a_module_without_a_symbol_table_says_what_to_type(folder: Path, tmp_path: Path) -> None:
+    """The functions have no names there, and the objects that Python has of them still know where they begin."""
+    (file,) = folder.glob("fused.*.so")
+    strip = require(shutil.which("strip"), "binutils")
+    subprocess.run([strip, "--strip-all", "-o", tmp_path / file.name, file], check=True)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = dualdbg("run", "--batch", "--json", "-b", "fused.twice", "program.py", cwd=tmp_path)
+    (hint,) = [one["hint"] for one in done.of("notice") if "never bound" in one["message"]]
+    assert hint.startswith(f"{file.name} has no names of functions; dualdbg resolve fused.twice says")
+    told = json.loads(
+        dualdbg("resolve", "fused.twice", "--json", cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}).stdout
+    )
+    places = [word for entry in told["entries"] for word in ("-b", entry["spec"])]
+    done = dualdbg("run", "--batch", "--json", *places, *["-x", "continue"] * 3, "program.py", cwd=tmp_path)
+    assert len(places) == 4 and len(done.of("stopped")) == 3
+
+
+def test_the_parallel_part_of_a_function_has_its_name(folder: Path) -> None:
+    (file,) = folder.glob("fused.*.so")
+    library = Objfile.open(file)
+    regions = [one for one in library.find_functions("*_omp_fn*") if "total" in one.linkage_name]
+    assert [(one.language, one.spoken) for one in regions] == [("cython", "fused.total [parallel region]")]
