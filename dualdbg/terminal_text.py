@@ -22,6 +22,7 @@ _SIGNS = {
     **dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), 0xFFFD),
     **dict.fromkeys((0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), 0xFFFD),
 }
+_WITHOUT_TEXT = frozenset((type(None), bool, int, float))  # most fields of a report
 _IN_TEXT = {code: sign for code, sign in _SIGNS.items() if chr(code) not in "\n\t"}
 
 
@@ -59,6 +60,8 @@ def _cleaned(thing: Any, texts: Mapping[type[Any], frozenset[str]]) -> Any:
     changed = {}
     for name in names:
         old = getattr(thing, name)
+        if type(old) in _WITHOUT_TEXT or (type(old) is str and old.isprintable()):
+            continue
         new_value = visible_text(old) if name in several and type(old) is str else _cleaned(old, texts)
         if new_value is not old:
             changed[name] = new_value

@@ -324,11 +324,11 @@ class GdbHelpers(GdbValues):
             int, "insert-log-point", address, said, read, condition, tid, at_function, inlined
         )
 
-    async def teach_arguments(self, address: int, entry: int, what: Passing) -> None:
+    async def teach_arguments(self, address: int, entry: int, what: Passing) -> list[str]:
         """Conditions and log texts at an address may be about the arguments of the function without debug info there,
-        which begins at ``entry``.
+        which begins at ``entry``. Returns those of which ``what`` does not tell where they are.
         """
-        await self._helper(shapes.nothing, "teach-arguments", address, entry, asdict(what))
+        return await self._helper(shapes.texts, "teach-arguments", address, entry, asdict(what))
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
         """Whether a condition is true in the innermost frame. Raises CommandError when it has no value."""

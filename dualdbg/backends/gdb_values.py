@@ -62,9 +62,13 @@ class GdbValues(GdbClient):
         )
         return self._noted(found)
 
-    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
-        await self._helper(shapes.nothing, "note-arguments", gdb_thread, entry, asdict(what))
+    def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+
+        It is done before what is asked for next, and nobody waits for it.
+        """
+        with contextlib.suppress(EngineLost):  # gdb is gone, and what it has noted with it
+            self._tell("note-arguments", gdb_thread, entry, asdict(what))
 
     async def call_evidence(
         self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
@@ -102,6 +106,27 @@ class GdbValues(GdbClient):
         """
         shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
         one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, seconds)
+        return self._noted([one])[0]
+
+    async def evaluate_passed(
+        self,
+        gdb_thread: int,
+        level: int,
+        expression: str,
+        entry: int,
+        what: Passing,
+        rows: Sequence[NativeVariable],
+        style: str = "",
+        may_stop: bool = False,
+    ) -> NativeVariable:
+        """As :meth:`evaluate`, of an expression about arguments of a function without debug info, of which
+        :meth:`passed_arguments` has told the ``rows``.
+        """
+        told = {row.name: [row.type, row.value, row.handle] for row in rows}
+        shape, seconds = shapes.one(NativeVariable), None if may_stop else _CALL_DEADLINE
+        one = await self._helper(
+            shape, "evaluate-passed", gdb_thread, level, expression, entry, asdict(what), told, style, seconds
+        )
         return self._noted([one])[0]
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:

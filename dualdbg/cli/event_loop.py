@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from ..shortage import shortage
-from .main import tell
+# asyncio does without ssl where there is none. We have no use for it, and it is a sixth of what asyncio imports.
+_HAS_SSL = "ssl" in sys.modules
+if not _HAS_SSL:
+    sys.modules["ssl"] = None  # type: ignore[assignment]
+import asyncio  # noqa: E402
+
+if not _HAS_SSL:
+    del sys.modules["ssl"]
+
+from ..shortage import shortage  # noqa: E402
+from .main import tell  # noqa: E402
 
 T = TypeVar("T")
 

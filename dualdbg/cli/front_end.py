@@ -7,28 +7,30 @@ import importlib
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..console.completion import Names
-from ..console.console import Console, Quit
 from ..in_thread import begin
 from ..model import Notice, State
-from ..session.inferiors import Process
-from ..session.session import Session
 from ..target.guard import Guard
 from .interrupts import Interrupts
 from .sinks import Sink
 from .terminal_guard import LEAVE_PROMPT, guard_terminal
 
+if TYPE_CHECKING:  # what is here is imported when the program and gdb have been started
+    from ..console.completion import Names
+    from ..console.console import Console
+    from ..session.inferiors import Process
+    from ..session.session import Session
+
 TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N
 
-Start = Callable[[Callable[[Session], None]], Awaitable[Session]]
+Start = Callable[[Callable[["Session"], None]], Awaitable["Session"]]
 """Starts a session; it calls its argument with the session before anything happens in it."""
 
 Subscribe = Callable[["Session | Process"], None]
 
-StartRun = Callable[[Subscribe], Awaitable[Session]]
+StartRun = Callable[[Subscribe], Awaitable["Session"]]
 """Starts a session as above; its argument is also called with each process that joins the run later."""
 
 
@@ -68,10 +70,13 @@ async def converse(
     subscribed: asyncio.Future[Console] = asyncio.get_running_loop().create_future()
 
     def subscribe(one: Session | Process) -> None:
-        if isinstance(one, Process):
-            subscribed.result().join(one)
-        else:
+        from ..console.console import Console
+        from ..session.session import Session
+
+        if isinstance(one, Session):
             subscribed.set_result(Console(one, show, before_event))
+        else:
+            subscribed.result().join(one)
 
     guard = _guard_of_terminal(interaction)
     starting = asyncio.ensure_future(start(subscribe))
@@ -133,6 +138,7 @@ async def _leave(
 
 async def _drive(console: Console, interaction: Interaction, show: Sink, spec_names: Names) -> int:
     """Run all commands, until the session is over or there are no more."""
+    from ..console.console import Quit
     from .script import run_commands, run_lines, show_every_stop
 
     try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import afterwards
-from ..console.console import Console
+
+if TYPE_CHECKING:
+    from ..console.console import Console
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 _SIGNAL_BASE = 128

@@ -271,7 +271,14 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
         lambda r: {"threads": [_thread(thread) for thread in r.threads], "current": r.current},
     ),
     TasksReport: ("tasks", _tasks),
-    BreakpointsReport: ("breakpoints", lambda r: {"breakpoints": [_breakpoint(b) for b in r.breakpoints]}),
+    BreakpointsReport: (
+        "breakpoints",
+        lambda r: {
+            "breakpoints": [
+                {**_breakpoint(b), "commands": list(r.actions.get(b.id, ()))} for b in r.breakpoints
+            ]
+        },
+    ),
     LibrariesReport: ("libraries", lambda r: {"libraries": [_mapped(row) for row in r.libraries]}),
     SourceReport: ("source", _source),
     ProcessChanged: (

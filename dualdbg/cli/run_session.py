@@ -7,16 +7,13 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..console.completion import Names
 from ..console.output_pipes import OutputPipes
 from ..in_thread import in_thread
 from ..session.configured import session_options
-from ..session.inferiors import Process, launch_group
-from ..session.session import Session
 from ..session.start import launch
 from ..symbols.cache import cache_directory
-from ..symbols.torch.operators import OperatorTable
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of
@@ -25,6 +22,12 @@ from .commands.run import RunOptions
 from .dashboard import check_terminal, converse_in_dashboard
 from .front_end import Interaction, Subscribe, converse
 from .sinks import sink
+
+if TYPE_CHECKING:  # what is here is imported when the program and gdb have been started
+    from ..console.completion import Names
+    from ..session.inferiors import Process
+    from ..session.session import Session
+    from ..symbols.torch.operators import OperatorTable
 
 
 async def debug(options: RunOptions) -> int:
@@ -47,8 +50,10 @@ async def debug(options: RunOptions) -> int:
                 session.after_stop.append(terminal.take)
 
         def subscribed(one: Session | Process) -> None:
+            from ..session.session import Session
+
             nonlocal leader
-            session = one.session if isinstance(one, Process) else one
+            session = one if isinstance(one, Session) else one.session
             leader = leader or group_of(session.pid)
             lend(session)
             subscribe(one)
@@ -60,6 +65,8 @@ async def debug(options: RunOptions) -> int:
         if options.follow is None:
             session = await launch(what, chosen, operators, entry.STARTED, subscribed)
         else:
+            from ..session.inferiors import launch_group
+
             session = await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribed)
         if pipes is not None:
             pipes.close_write_ends()
@@ -102,6 +109,8 @@ async def debug_in_dashboard(options: RunOptions) -> int:
         chosen = session_options(options.config, options.asked)
         if options.follow is None:
             return await launch(what, chosen, operators, entry.STARTED, subscribe)
+        from ..session.inferiors import launch_group
+
         return await launch_group(options.follow, what, chosen, operators, entry.STARTED, subscribe)
 
     wishes = Wishes(options.commands, lambda text: _names_of(operators)(text))
@@ -151,4 +160,8 @@ def _interpreter(options: RunOptions) -> interpreter.Interpreter | None:
 
 def _operators(facts: interpreter.Interpreter | None) -> OperatorTable | None:
     """The operators of the PyTorch that the program would import."""
-    return OperatorTable.load(Path(facts.torch)) if facts is not None and facts.torch else None
+    if facts is None or not facts.torch:
+        return None
+    from ..symbols.torch.operators import OperatorTable
+
+    return OperatorTable.load(Path(facts.torch))

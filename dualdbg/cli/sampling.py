@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,15 +18,20 @@ from ..terminal_text import visible
 Take = Callable[[], "tuple[list[ProcessReport], list[Failure]]"]
 
 _SHOWN = 20  # functions of the list
+_AT_ONCE = 16  # samples of which the files are looked at together
 
 
 @dataclass
 class Sampled:
-    """A profile, in how many seconds it was made, and the processes that could not be read any more."""
+    """A profile, in how many seconds it was made, and the processes that could not be read any more.
+
+    ``left_out``: samples of a process that are not in it, since its libraries were others afterwards.
+    """
 
     profile: Profile
     seconds: float = 0.0
     failures: list[Failure] = field(default_factory=list)
+    left_out: int = 0
 
     @property
     def interval(self) -> float:
@@ -34,22 +39,49 @@ class Sampled:
         return self.seconds / max(self.profile.samples, 1)
 
 
-def sample(take: Take, count: int, interval: float, with_idle: bool) -> Sampled:
-    """``count`` samples, one each ``interval`` seconds or as fast as can be; Ctrl-C and the end of all end it."""
+def sample(
+    take: Take,
+    count: int,
+    interval: float,
+    with_idle: bool,
+    deferred: Callable[[], Collection[int]] = tuple,
+    confirmed: Callable[[], Collection[int]] = tuple,
+) -> Sampled:
+    """``count`` samples, one each ``interval`` seconds or as fast as can be; Ctrl-C and the end of all end it.
+
+    ``deferred``: the processes of which the next sample counts only if ``confirmed`` has them when it is called later.
+    """
     sampled = Sampled(Profile(with_idle))
+    waiting: list[tuple[list[ProcessReport], Collection[int]]] = []
     began = time.monotonic()
     try:
         for number in range(count):
             time.sleep(max(began + number * interval - time.monotonic(), 0))
+            unsure = deferred()
             reports, failures = take()
             if not reports:
                 sampled.failures = failures
                 break
-            sampled.profile.add(reports)
+            waiting.append((reports, unsure))
+            if len(waiting) == _AT_ONCE:
+                _settle(sampled, waiting, confirmed())
     except KeyboardInterrupt:
         pass  # what came so far is shown
     sampled.seconds = time.monotonic() - began
+    _settle(sampled, waiting, confirmed() if waiting else ())
     return sampled
+
+
+def _settle(
+    sampled: Sampled,
+    waiting: list[tuple[list[ProcessReport], Collection[int]]],
+    confirmed: Collection[int],
+) -> None:
+    for reports, unsure in waiting:
+        sure = [report for report in reports if report.pid not in unsure or report.pid in confirmed]
+        sampled.left_out += len(reports) - len(sure)
+        sampled.profile.add(sure)
+    waiting.clear()
 
 
 def write_files(sampled: Sampled, files: dict[str, Path], subject: str) -> None:
@@ -81,6 +113,8 @@ def summary(sampled: Sampled, gil: bool, style: Style) -> str:
         mean, longest, share = sum(stops) / len(stops), max(stops), sum(stops) / max(sampled.seconds, 1e-9)
         times = f"{mean * 1000:.1f} ms, {longest * 1000:.1f} ms at most"
         lines.append(f"  each stopped a process for {times}: {share:.1%} of the time")
+    if sampled.left_out:
+        lines.append(f"  {sampled.left_out} are left out: libraries were loaded meanwhile, or it ended")
     lines.append(f"  {profile.total} stacks of threads at work, {profile.idle} of idle ones left out")
     total = max(profile.total, 1)
     rows = profile.top()

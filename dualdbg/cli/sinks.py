@@ -7,9 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..console.reports import Report
-
 if TYPE_CHECKING:
+    from ..console.reports import Report
     from .pager import Pager
 
 
@@ -55,6 +54,19 @@ def _json() -> Callable[[Report], str]:
 
 
 def _text() -> Callable[[Report], str]:
+    printer: Callable[[Report], str] | None = None
+
+    def render(report: Report) -> str:
+        nonlocal printer
+        printer = (
+            printer or _printer()
+        )  # made for the first report, when the program and gdb have been started
+        return printer(report)
+
+    return render
+
+
+def _printer() -> Callable[[Report], str]:
     from ..console.printer import Printer
     from ..console.style import Style
     from ..source_files import source_line

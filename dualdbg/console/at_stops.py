@@ -78,6 +78,13 @@ class AtStops:
         self.displays[self._last_display] = expression
         return self._last_display
 
+    def undisplay(self, numbers: str) -> None:
+        """Show these no more; all where there are none. Raises CommandError for one that there is not."""
+        for word in numbers.split() or [str(number) for number in self.displays]:
+            if not word.isdecimal() or int(word) not in self.displays:
+                raise CommandError(f"there is no display {word}", "display lists them")
+            del self.displays[int(word)]
+
     def is_silent(self, breakpoints: Iterable[int]) -> bool:
         """Whether the stop at these breakpoints is not told: one of them asks for that."""
         return any(self.actions.get(id, ())[:1] == (SILENT,) for id in breakpoints)

@@ -300,6 +300,7 @@ class Printer:
             lines += [f"      {_location(location)}" for location in row.locations]
             lines += [f"      {row.message}"] if row.message else []
             lines += [f"      {_evaluation(row, one)}" for one in row.evaluations]
+            lines += [f"        {line}" for line in report.actions.get(row.id, ())]
         return "".join(f"{line}\n" for line in lines)
 
 

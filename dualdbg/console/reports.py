@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Union
 
 from ..model import Breakpoint, Event, Frame, Stack, State, Task, Tasks, Thread, Value
@@ -68,9 +69,10 @@ class TasksReport:
 
 @dataclass(frozen=True)
 class BreakpointsReport:
-    """The breakpoints of the session."""
+    """The breakpoints of the session. ``actions``: by their numbers, the lines that are run where they stop."""
 
     breakpoints: tuple[Breakpoint, ...]
+    actions: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

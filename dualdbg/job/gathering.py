@@ -138,7 +138,10 @@ def gather(sources: Iterable[Source], all_threads: bool = False) -> Job:
 def _add(job: Job, here: dict[int, RecordedProcess], having: dict[RecordedStack, set[int]]) -> set[int]:
     """The ranks of one file. What else has a rank has it by the environment that it was given: their process ids."""
     ranks = those_that_are_ranks(
-        [OfRank(one.pid, one.parent, one.rank, one.is_python) for one in here.values()]
+        [
+            OfRank(one.pid, one.parent, one.rank, one.is_python, one.is_loader, one.is_started)
+            for one in here.values()
+        ]
     )
     job.others += len(here) - len(ranks)
     for one in here.values():

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from ..errors import DualdbgError
 from ..known.launchers import is_launcher
+from ..known.worker_processes import is_loader, is_of_multiprocessing
 from ..snapshot.linux.memory import PAGE
 from ..snapshot.report.standing import Standing
 from .fields import checked, or_none
@@ -50,7 +51,10 @@ Known = dict[tuple[object, ...], RecordedStack]
 
 @dataclass(frozen=True)
 class RecordedProcess:
-    """The stacks of one process. ``rank`` is None where the file has none. ``is_launcher``: it starts ranks."""
+    """The stacks of one process. ``rank`` is None where the file has none. ``is_launcher``: it starts ranks.
+
+    ``is_loader``: it is a DataLoader's worker. ``is_started``: multiprocessing has started it.
+    """
 
     rank: int | None
     pid: int
@@ -58,6 +62,8 @@ class RecordedProcess:
     stacks: tuple[RecordedStack, ...]
     is_python: bool = False
     is_launcher: bool = False
+    is_loader: bool = False
+    is_started: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,8 +162,16 @@ def _process(
         rank = or_none(int, found, "rank")
         rank = rank if rank is not None and 0 <= rank < _MOST_RANKS else None
     is_python = or_none(str, found, "python") is not None
+    functions = [(place.function, place.file) for stack in stacks[:1] for place in stack.places]
     return RecordedProcess(
-        rank, pid, parent, stacks, is_python, is_launcher(or_none(str, found, "command") or "")
+        rank,
+        pid,
+        parent,
+        stacks,
+        is_python,
+        is_launcher(or_none(str, found, "command") or ""),
+        is_loader(functions),
+        is_of_multiprocessing(functions),
     )
 
 

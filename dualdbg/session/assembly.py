@@ -22,6 +22,7 @@ from .breakpoints.python import PythonBreakpoints
 from .breakpoints.python_names import PythonNames
 from .breakpoints.python_watches import PythonWatches
 from .breakpoints.spec_reader import SpecReader
+from .breakpoints.table import BreakpointTable
 from .breakpoints.throw_origins import ThrowOrigins
 from .debugpy_requests import DebugpyRequests
 from .inspect.calling import CallingReader
@@ -98,7 +99,8 @@ def furnish(
     origins = ThrowOrigins(loop, engine, inspector, native)
     watches = PythonWatches(debugpy, inspector, session.native_held)
     session.before_resume.append(watches.forget_offers)
-    breakpoints = session.breakpoints = options.table(loop, specs, native, python, origins, watches)
+    make_table = options.table or BreakpointTable
+    breakpoints = session.breakpoints = make_table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
     session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints)
@@ -106,18 +108,19 @@ def furnish(
     steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     calling = CallingReader(engine, image)
-    inspector.values.signature_at = native.points.signature_at = partial(signature_at, image, operators)
+    taught = native.points.arguments
+    inspector.values.signature_at = taught.signature_at = partial(signature_at, image, operators)
     calling.signature_at = inspector.values.signature_at
-    inspector.values.passing = native.points.passing = calling.passing
-    inspector.values.at_call = calling.at_call
+    inspector.values.passing = taught.passing = calling.passing
+    inspector.values.at_call = taught.at_call = calling.at_call
     inspector.values.kept = KeptReader(engine, image)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
-    hits = session.hits = NativeHits(engine, breakpoints, inspector, session.pid)
+    hits = session.hits = NativeHits(engine, breakpoints, inspector, taught, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
-    session.native_stops.note_arguments = inspector.values.note_arguments
+    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     python_hits = PythonHits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
 

@@ -121,9 +121,9 @@ class NativeBreakpointEngine(Protocol):
         none.
         """
 
-    async def teach_arguments(self, address: int, entry: int, what: Passing) -> None:
+    async def teach_arguments(self, address: int, entry: int, what: Passing) -> list[str]:
         """Conditions and log texts at an address may be about the arguments of the function without debug info there,
-        which begins at ``entry``.
+        which begins at ``entry``. Returns those of which ``what`` does not tell where they are.
         """
 
     async def condition_holds(self, gdb_thread: int, condition: str) -> bool:

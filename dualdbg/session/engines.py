@@ -179,8 +179,11 @@ class Evaluating(Protocol):
         ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
         """
 
-    async def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call."""
+    def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
+        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
+
+        It is done before what is asked for next, and nobody waits for it.
+        """
 
     async def call_evidence(
         self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
@@ -202,6 +205,19 @@ class Evaluating(Protocol):
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
     ) -> NativeVariable:
         """The value of a C++ expression in a frame. ``may_stop``: breakpoints hold in what it calls."""
+
+    async def evaluate_passed(
+        self,
+        gdb_thread: int,
+        level: int,
+        expression: str,
+        entry: int,
+        what: Passing,
+        rows: Sequence[NativeVariable],
+        style: str = "",
+        may_stop: bool = False,
+    ) -> NativeVariable:
+        """The same of one about the arguments of a function without debug info: ``rows`` have what is known of them."""
 
     async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
         """At most ``count`` members of the value of a handle, from number ``start`` on."""

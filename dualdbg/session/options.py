@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..log_names import LogFolder
 from ..model import GdbCommand, Layer, Notice
 from ..symbols.locspec.presets import Preset, shipped
 from ..target.terminal import Terminal
-from .breakpoints.table import BreakpointTable
 from .inspect.symbol_policy import SymbolPolicy
-from .session import Session
+
+if TYPE_CHECKING:
+    from .breakpoints.table import BreakpointTable
+    from .session import Session
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,9 @@ class Options:
     gdb_arguments: tuple[str, ...] = ()  # words of gdb's own command line
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
-    table: Callable[..., BreakpointTable] = BreakpointTable
+    table: Callable[..., BreakpointTable] | None = (
+        None  # makes the table of breakpoints, where it is another one
+    )
     before_run: Callable[[Session], Awaitable[None]] | None = None  # awaited when breakpoints are set
     notices: tuple[Notice, ...] = ()  # about how these options were found
 

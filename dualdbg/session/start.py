@@ -7,45 +7,32 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..backends.debugpy import DebugpyEngine
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..errors import (
-    CommandError,
-    DualdbgError,
-    EngineError,
-    EngineTimeout,
-    EngineUnusable,
-    PermissionRefused,
-    TargetError,
-    UsageError,
-)
+from ..errors import DualdbgError, EngineError, EngineUnusable, PermissionRefused, UsageError
 from ..in_thread import in_thread
 from ..model import Exit, State
 from ..patience import patient
 from ..process_end import end_of, has_ended
 from ..resources import resource_directory
-from ..symbols.cache import cache_directory, index_folder
-from ..symbols.torch.operators import OperatorTable
+from ..symbols.cache import cache_directory
 from ..target.calls import MeetingPoint
 from ..target.launcher import Launch, Meeting, spawn
 from ..target.terminal import Terminal
 from ..target.wrapped import WrappedTarget, program_of
 from ..waiting import to_its_end
-from . import host_python, preloads
-from .announcement import announce_start
-from .assembly import asked_of_debugpy, furnish, keep_log
+from . import preloads
 from .engine_reports import EngineReports
 from .options import Options
-from .refusals import attach_refused, gdb_unusable
-from .session import Session
-from .transitions.beginning import begin, expect_entry
-from .transitions.ending import exited
+
+if TYPE_CHECKING:  # most of dualdbg, which :func:`launch` imports when it has something to wait for
+    from ..symbols.torch.operators import OperatorTable
+    from .session import Session
 
 SHORT_GRACE = patient(0.5)  # seconds for a gdb that is given up
-CONNECT_DEADLINE = patient(60.0)  # seconds from the start of the interpreter until debugpy calls
 # Seconds from the first sign of the end of a process, which breaks what is under way, to its end.
 END_GRACE = patient(3.0)
 END_LOOK = 0.02  # seconds between two looks whether a process has ended
@@ -138,12 +125,17 @@ async def launch(
     point = MeetingPoint(python.serve)
     meeting = await point.open(user=user)
     gdb_ready = asyncio.ensure_future(native.start())
+    target: StartedTarget | None = None
     session: Session | None = None
     try:
         start_target = start_target or partial(spawn, cache=cache_directory() / "pycache")
         target = await start_target(what, meeting, terminal=options.terminal)
         if what.is_wrapped:
             target = await program_of(target, what, point)
+        # gdb and the interpreter take a tenth of a second for their own imports: ours are done meanwhile.
+        from . import assembly, beginning
+        from .session import Session
+
         session = Session(target.pid, native, python, started)
         reports.go_to(session)
         if isinstance(target, WrappedTarget):
@@ -151,43 +143,49 @@ async def launch(
         session.wait_for_exit = target.wait
         session.end_target = target.kill
         session.target = target
-        keep_log(session, options)
+        assembly.keep_log(session, options)
         session.log(
             f"(the target's Python calls at {meeting.address}{point.why_a_port and ': '}{point.why_a_port})"
         )
         session.at_close.append(point.close)
-        furnish(session, options, operators, what)
+        assembly.furnish(session, options, operators, what)
         if subscribe is not None:
             subscribe(session)
         options.tell(session)
-        await _start_gdb(session, native, gdb_ready, options)
+        calls = point if let_go is None and what.native is None else None
+        await beginning.start_gdb(session, native, gdb_ready, gdb, options, calls)
         if let_go is not None:
-            await _run_natively(session, native, options, configure, let_go)
+            await beginning.run_natively(session, native, options, configure, let_go)
         elif what.native is not None:
-            await _run_host(session, native, python, meeting, point, options, configure)
+            await beginning.run_host(session, native, python, meeting, point, options, configure)
         else:
-            await _start_python(session, native, python, meeting, point, options, configure)
+            await beginning.start_python(session, native, python, meeting, point, options, configure)
     except BaseException as error:
         if session is not None and isinstance(error, DualdbgError) and await _ended(session, native, error):
             return session
         point.close()
-        await to_its_end(_undo(native, python, gdb_ready, session))
+        await to_its_end(_undo(native, python, gdb_ready, target, session))
         raise
     return session
 
 
 async def _undo(
-    native: GdbEngine, python: DebugpyEngine, gdb_ready: asyncio.Future[None], session: Session | None
+    native: GdbEngine,
+    python: DebugpyEngine,
+    gdb_ready: asyncio.Future[None],
+    target: StartedTarget | None,
+    session: Session | None,
 ) -> None:
     """The session could not be started, or is not wanted any more: whatever was started is ended."""
     gdb_ready.cancel()
     await asyncio.gather(gdb_ready, return_exceptions=True)
-    if session is not None:
-        session.target.kill()
+    if target is not None:
+        target.kill()
     await native.close(grace=SHORT_GRACE)
     await python.close()
+    if target is not None:
+        await target.cleared()
     if session is not None:
-        await session.target.cleared()
         await session.end_tasks()
 
 
@@ -197,6 +195,8 @@ async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> 
     Where gdb was lost, that has been told, and the process ends because of it. Where gdb was lost before the session
     took entries, one look is enough: it was gdb's end that broke the start.
     """
+    from .transitions.ending import exited
+
     if session.state is State.LOST:
         await session.ended.wait()
         return True
@@ -220,120 +220,3 @@ async def _ended(session: Session, native: GdbEngine, trouble: DualdbgError) -> 
     session.loop.put(exited, exit)
     await session.ended.wait()
     return True
-
-
-async def _start_gdb(
-    session: Session, native: GdbEngine, gdb_ready: asyncio.Future[None], options: Options
-) -> None:
-    try:
-        await gdb_ready
-    except (EngineError, CommandError) as error:
-        raise gdb_unusable(find_gdb(options.gdb), error) from error
-    try:
-        await native.attach(session.pid, index_folder())
-    except (EngineError, CommandError) as error:
-        raise attach_refused(session.pid, error, launched=True) from error
-    await native.stop_at_program_changes()
-    await native.set_up(options.source_maps, options.gdb_commands)
-
-
-async def _set_breakpoints(session: Session, options: Options) -> None:
-    await session.breakpoints.libraries_changed()
-    for text in options.breakpoints:
-        await session.breakpoints.add(text)
-    if options.before_run is not None:
-        await options.before_run(session)
-    session.run()
-    await session.loop.ask(begin)
-
-
-async def _run_natively(
-    session: Session,
-    native: GdbEngine,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-    let_go: Callable[[], Awaitable[None]],
-) -> None:
-    await _set_breakpoints(session, options)
-    announce_start(session.loop, None, native.version)
-    if configure is not None:
-        await configure(session)
-    session.new_program.begin()
-    await let_go()
-    await native.resume()
-
-
-async def _run_host(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-) -> None:
-    session.breakpoints.python_comes_later()
-    asked = asked_of_debugpy(options)
-    replaced = asyncio.Event()
-    session.new_program.at_end_of_program.append(replaced.set)
-    joining = host_python.join(
-        *(session.loop, python, session.breakpoints, asked, meeting),
-        *(point.failure, native.version, point.caller, replaced),
-    )
-    session.background(joining)
-    await _run_natively(session, native, options, configure, partial(in_thread, session.target.let_go))
-
-
-async def _start_python(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-) -> None:
-    session.breakpoints.hold_back()
-    await _set_breakpoints(session, options)
-    await native.resume()
-    await _connect(session, python, meeting, point, options)
-    session.new_program.begin()
-    announce_start(session.loop, python.python_version, native.version)
-    await session.breakpoints.python_connected()
-    if configure is not None:
-        await configure(session)
-    session.inspector.thread_list.program_begins()
-    await session.breakpoints.release()
-    if options.stop_on_entry:
-        await session.loop.ask(expect_entry)
-    await python.configuration_done()
-
-
-async def _connect(
-    session: Session,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-) -> None:
-    waits: set[asyncio.Future[Any]] = {
-        asyncio.ensure_future(asyncio.shield(point.caller)),
-        asyncio.ensure_future(session.ended.wait()),
-        asyncio.ensure_future(asyncio.shield(point.failure)),
-    }
-    try:
-        while not (await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED))[
-            0
-        ]:
-            if session.state is not State.NATIVE_STOPPED:  # a user who paused it may take their time
-                raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
-    finally:
-        for wait in waits:
-            wait.cancel()
-    if point.failure.done():
-        why = point.failure.result()
-        session.log(why)
-        raise TargetError(f"debugpy cannot be started in it: {why.splitlines()[-1]}")
-    if not python.connected:
-        raise TargetError("the interpreter ended before the program began")
-    await python.initialize(asked_of_debugpy(options), meeting.session_token, meeting.target_token)

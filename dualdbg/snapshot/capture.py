@@ -13,10 +13,9 @@ from functools import lru_cache
 
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..model import Tasks
-from ..shared.proc_files import mappings
+from ..shared.proc_files import mappings, stat_of
 from ..symbols.address_space import AddressSpace, Module, root_of
-from ..symbols.elf.elf_file import EM_AARCH64, ElfFile
-from ..symbols.objfile import Objfile
+from ..symbols.elf.elf_file import EM_AARCH64
 from ..target.permission import refusal
 from .cpython.flight_recorder import recorders
 from .cpython.locks import MUTEX_OWNER, LockReader
@@ -26,13 +25,13 @@ from .cpython.reader import (
     PythonReader,
     PythonState,
     PythonThreadState,
-    find_interpreter,
     states_by_tid,
 )
 from .cpython.tasks import read_tasks
 from .cpython.torch_distributed import read_distributed
 from .facts import Distributed, Lock, Sleep
 from .interrupted_calls import with_call
+from .known import Known, Learnt
 from .linux.memory import Memory, ProcessMemory
 from .linux.procfs import (
     MemoryMap,
@@ -43,15 +42,16 @@ from .linux.procfs import (
     ends_of_mappings,
     namespace_tids,
     read_process,
-    read_rank,
     read_threads,
 )
 from .linux.ptrace import Hold
 from .linux.registers import AARCH64, X86_64, Registers, known_stack_pointer
 from .linux.socket_limits import time_limit
 from .linux.system_calls import POLLS, READS, WRITES, describe, descriptor_of, number_of
+from .resting import Rest
 from .sleeps import sleep_of
 from .unwind.unwinder import Unwinder
+from .vdso import vdso_of
 
 _FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
 _POLLFD = struct.Struct("=ih2x")  # poll.h
@@ -61,9 +61,13 @@ _STACK_BUDGET = 64 << 20  # bytes of stacks that are copied while the process st
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is read of a process besides its stacks. Each of them makes the process stand still for longer."""
+    """What is read of a process besides its stacks. Each of them makes the process stand still for longer.
+
+    ``calls``: the system call that each thread is in, and what it waits for there.
+    """
 
     names: bool = True
+    calls: bool = True
     sleeps: bool = False
     locks: bool = False
     locals: bool = False
@@ -75,29 +79,13 @@ class Wanted:
         """All that a diagnosis uses."""
         return cls(locks=True, locals=locals, tasks=True, distributed=True)
 
+    @classmethod
+    def for_profile(cls) -> Wanted:
+        """Where the threads are, and nothing else."""
+        return cls(names=False, calls=False)
 
-_STACKS_ALONE = Wanted(names=False)
-_MOST_PAGES = 256  # that are copied at once: 1 MiB takes 0.1 ms
 
-
-@dataclass
-class Known:
-    """What earlier samples of a process have learnt: its files, and which pages have the stacks of its Python.
-
-    ``pages`` is empty where the next sample has to find them out.
-    """
-
-    image: AddressSpace
-    pages: frozenset[int] = frozenset()
-    _seen: frozenset[int] = frozenset()
-
-    def learn(self, loaded: Collection[int]) -> None:
-        """A sample has read these pages one by one. Those that no earlier one has read make the next sample a slow
-        one too: a program that is on its way to elsewhere would be held twice for each sample."""
-        more = self._seen.union(loaded)
-        is_news = len(more) > len(self._seen)
-        self._seen = more if len(more) <= _MOST_PAGES else frozenset(loaded)
-        self.pages = frozenset() if is_news else self._seen
+_STACKS_ALONE = Wanted.for_profile()
 
 
 @dataclass
@@ -143,6 +131,8 @@ class Captured:
     faulted: int | None = None
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
+    learnt: Learnt = field(default_factory=Learnt)
+    rests: dict[int, Rest] = field(default_factory=dict)
     code: Callable[[], Sequence[tuple[int, int]]] = lambda: _ALL_MEMORY
 
     def is_code(self, address: int) -> bool:
@@ -164,30 +154,34 @@ def capture(
 
     Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
     """
-    facts = read_process(pid)
-    if facts is None:
-        raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
-    if facts.state in "ZX":
-        raise refusal(pid, 0)
     known = Known(AddressSpace(pid)) if known is None else known
     image = known.image
     # To read the map takes as long as all of a stop. That of the last sample will do, and is looked at afterwards.
     is_of_last = stop and held is None and bool(known.pages) and wanted == _STACKS_ALONE
+    facts = _facts(pid, known.facts if is_of_last else None)
+    known.facts = facts
     if not is_of_last:
-        image.refresh()
+        known.refresh()
     if not image.modules and read_process(pid) is None:
         raise TargetGone(f"process {pid} has ended")
     memory = ProcessMemory(pid, memory_file)
-    rank, world_size = read_rank(pid)
+    rests = known.resting.find() if is_of_last else {}
+    rank, world_size = known.rank
     result = Captured(
         facts=facts,
         memory=memory,
         modules=image.modules,
-        threads=read_threads(pid, deep=True, sleeps=wanted.sleeps or wanted.locks),
+        threads=read_threads(
+            pid,
+            deep=wanted.calls or not stop,
+            sleeps=wanted.sleeps or wanted.locks,
+            known={tid: rest.facts for tid, rest in rests.items()},
+        ),
         registers={},
-        interpreter=find_interpreter(image.modules),
+        interpreter=known.interpreter,
         label=f"rank {rank}" if rank is not None else None,
         world_size=world_size,
+        rests=rests,
     )
     if result.interpreter is not None and (
         wanted.names or wanted.locals or wanted.tasks or wanted.distributed
@@ -205,7 +199,7 @@ def capture(
         result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held)
-        _read_at_rest(result, memory, image.rows)
+        _read_at_rest(result, memory, image.rows, wanted)
         _read_sleeps(result)
         _read_objects(result, wanted)
     elif stop:
@@ -213,14 +207,30 @@ def capture(
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
-    image.refresh()
-    if is_of_last and image.modules != result.modules:
-        known.pages = frozenset()
-        return capture(pid, stop, wanted, held, memory_file, known)
-    result.modules = [*image.modules, *_vdso(image, memory_file)]
+    if not (is_of_last and known.defers):
+        version = known.version
+        known.refresh()
+        if is_of_last and known.version != version:
+            return capture(pid, stop, wanted, held, memory_file, known)
+    learnt = known.learnt
+    learnt.modules = learnt.modules or [*image.modules, *vdso_of(image, memory_file)]
+    result.modules, result.learnt = learnt.modules, learnt
     rows = image.rows
     result.code = lru_cache(maxsize=1)(lambda: _code_in(rows))
     return result
+
+
+def _facts(pid: int, earlier: ProcessFacts | None) -> ProcessFacts:
+    """Of a process that may be read. ``earlier``: what it was at the last sample, where only its state is asked for."""
+    try:
+        facts = replace(earlier, state=stat_of(pid).state) if earlier is not None else read_process(pid)
+    except OSError:
+        facts = None
+    if facts is None:
+        raise TargetGone(f"there is no process {pid}", "dualdbg ps lists the Python processes")
+    if facts.state in "ZX":
+        raise refusal(pid, 0)
+    return facts
 
 
 def _code_in(rows: Sequence[str]) -> list[tuple[int, int]]:
@@ -232,17 +242,21 @@ def _read_stopped(pid: int, result: Captured, memory: ProcessMemory, wanted: Wan
     """Hold the process, and read it. Where the pages that will be needed are known they are copied at once, and looked
     into when it runs on; if one was not among them after all, what was seen is dropped and it is held once more."""
     copied = known.pages if wanted == _STACKS_ALONE else frozenset[int]()
-    hold = _held_once(pid, result, memory, wanted, known, copied)
+    calls = known.resting.calls(result.threads) if copied else {}
+    hold, ends = _held_once(pid, result, memory, wanted, known, copied)
     seconds = hold.seconds
     if copied:
+        is_one_moment = known.resting.are_unmoved(result.rests)
         memory.freeze()
-        name_calls(result)
         _read_objects(result, wanted)
-        if memory.late_pages:
+        if memory.late_pages or not is_one_moment:
             memory.forget()
             result.python, result.python_trouble, result.states = None, None, {}
-            hold = _held_once(pid, result, memory, wanted, known, ())
+            result.rests = {}
+            hold, _ = _held_once(pid, result, memory, wanted, known, ())
             seconds += hold.seconds
+        else:
+            result.rests |= known.resting.learn(result.threads, calls, result.registers, memory, ends)
     if wanted == _STACKS_ALONE:
         known.learn(memory.loaded)
     result.seconds_stopped = seconds
@@ -272,22 +286,27 @@ def _held_once(
     wanted: Wanted,
     known: Known,
     copied: Collection[int],
-) -> Hold:
-    hold = Hold(pid)
+) -> tuple[Hold, dict[int, int]]:
+    """The hold, and where the stacks of the threads end that were held."""
+    hold = Hold(pid, result.rests)
     copy = memory.keeper(copied)
+    ends: dict[int, int] = {}
     with _without_collections(), hold:
         result.registers = {thread.tid: thread.registers for thread in hold.threads}
         if copied:
             keep = copy()
-            _copy_stacks(result, memory, known.image.rows)
+            ends = _copy_stacks(result, memory, known.image.rows)
         else:
-            _read_at_rest(result, memory, known.image.rows)
-            if wanted != _STACKS_ALONE:
+            _read_at_rest(result, memory, known.image.rows, wanted)
+            if wanted.calls:
                 _read_sleeps(result)
             _read_objects(result, wanted)
     if copied:
         keep()
-    return hold
+    for tid, rest in result.rests.items():
+        result.registers[tid] = rest.registers
+        rest.give_stack(memory)
+    return hold, ends
 
 
 def _add_new_threads(pid: int, result: Captured) -> None:
@@ -308,14 +327,15 @@ def _read_running(result: Captured, memory: ProcessMemory, wanted: Wanted, rows:
         if thread.pc and thread.sp:
             registers = known_stack_pointer(architecture, thread.pc, thread.sp, thread.system_call)
             result.registers[thread.tid] = registers
-    _read_at_rest(result, memory, rows)
+    _read_at_rest(result, memory, rows, wanted)
     _read_objects(result, wanted)
 
 
-def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
+def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str], wanted: Wanted) -> None:
     """What the next moment changes for certain: calls, descriptors, stacks. ``rows``: the map of a moment ago."""
-    name_calls(result)
-    _read_descriptors(result)
+    if wanted.calls:
+        name_calls(result)
+        _read_descriptors(result)
     _copy_stacks(result, memory, rows)
 
 
@@ -381,18 +401,21 @@ def _polled(memory: Memory, address: int) -> tuple[int | None, bool]:
     return (number if number >= 0 else None), bool(events & select.POLLOUT and not events & select.POLLIN)
 
 
-def _copy_stacks(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> None:
+def _copy_stacks(result: Captured, memory: ProcessMemory, rows: Sequence[str]) -> dict[int, int]:
+    """Where those end that were copied, by thread."""
+    copied = {}
     places = [registers.sp for registers in result.registers.values()]
     # A stack that is nowhere in the map of a moment ago is new, or has grown.
     ends = ends_in(rows, places)
     if None in ends:
         ends = ends_of_mappings(result.facts.pid, places)
     budget = _STACK_BUDGET
-    for registers, end in zip(result.registers.values(), ends, strict=True):
+    for (tid, registers), end in zip(result.registers.items(), ends, strict=True):
         if end is not None and budget > 0:
-            end = min(end, registers.sp + budget)
+            copied[tid] = end = min(end, registers.sp + budget)
             memory.capture(registers.sp, end)
             budget -= end - registers.sp
+    return copied
 
 
 def _read_python(result: Captured) -> PythonReader | None:
@@ -451,32 +474,3 @@ def _is_nobodys(result: Captured, locks: LockReader, lock: Lock) -> bool:
 def _is_gone(result: Captured, lock: Lock) -> bool:
     """Whether the owner of a mutex is no thread of the process: of those that cannot be stopped the kernel tells."""
     return bool(lock.owner) and not os.path.exists(f"/proc/{result.facts.pid}/task/{lock.owner}")
-
-
-def _vdso(image: AddressSpace, memory_file: int | None) -> list[Module]:
-    """The code that the kernel maps into every process; it never changes while the process lives."""
-    row = next((row for row in image.rows if row.endswith("[vdso]")), None)
-    if row is None:
-        return []
-    return [_mapped_vdso(image.pid, memory_file, row)]
-
-
-@lru_cache(maxsize=64)
-def _mapped_vdso(pid: int, memory_file: int | None, row: str) -> Module:
-    start, end = (int(each, 16) for each in row.partition(" ")[0].split("-"))
-    return vdso(ProcessMemory(pid, memory_file), start, end)
-
-
-def vdso(memory: Memory, start: int, end: int) -> Module:
-    """The kernel's code in a process, as it is mapped there."""
-    try:
-        file = _vdso_file(memory.read(start, end - start))
-        return Module("[vdso]", start, end, start - file.elf.loads()[0].address, file)
-    except (DualdbgError, IndexError) as error:
-        return Module("[vdso]", start, end, start, None, str(error))
-
-
-@lru_cache(maxsize=4)
-def _vdso_file(content: bytes) -> Objfile:
-    """All processes of a kernel have the same."""
-    return Objfile(ElfFile.from_bytes(content, "[vdso]"))

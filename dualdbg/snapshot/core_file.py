@@ -24,7 +24,7 @@ from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import PF_X, ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
 from ..symbols.source_lines import SourceLines
-from .capture import Captured, Wanted, name_calls, vdso
+from .capture import Captured, Wanted, name_calls
 from .cpython.object_text import ObjectText
 from .cpython.reader import PythonReader, find_interpreter, states_by_tid
 from .cpython.tasks import read_tasks
@@ -34,6 +34,7 @@ from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
 from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
 from .report.telling_frame import with_fault_shown
+from .vdso import vdso
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
 _NT_PRSTATUS, _NT_PRPSINFO, _NT_AUXV, _NT_FILE, _NT_SIGINFO = 1, 3, 6, 0x46494C45, 0x53494749

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import DualdbgError
 from ..symbols.address_space import AddressSpace
 from ..symbols.source_lines import SourceLines
-from .capture import Known, Wanted, capture
+from .capture import Wanted, capture
 from .facts import Failure, ProcessReport
+from .known import Known
 from .linux.procfs import is_fork_of
 from .report.assemble import Assembler
 
@@ -43,6 +44,12 @@ def take(
         except DualdbgError as error:
             failures.append(Failure(pid, error.message, error.hint))
     return reports, failures
+
+
+def same_files(known: Mapping[int, Known]) -> frozenset[int]:
+    """The processes that live and have the same files as at the last call: of these, samples that were taken since by
+    the map of an earlier one are right."""
+    return frozenset([pid for pid, one in known.items() if one.refresh()])
 
 
 def parents_of_forks(reports: Sequence[ProcessReport], *, stop: bool) -> list[ProcessReport]:

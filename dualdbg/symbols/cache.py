@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import errno
 import os
 import tempfile
@@ -44,10 +45,25 @@ def index_folder() -> Path | None:
     folder = cache_directory() / "gdb-index"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
+        _prune_what_others_write(folder)
     except OSError:
         return None
-    _prune(folder)
     return folder
+
+
+def _prune_what_others_write(folder: Path) -> None:
+    """:func:`_prune` where files came or went since the last time, which a file beside the folder has the time of."""
+    seen = folder.with_suffix(".seen")
+    changed = folder.stat().st_mtime_ns
+    try:
+        if seen.stat().st_mtime_ns == changed:
+            return
+    except FileNotFoundError:
+        pass
+    _prune(folder)
+    with contextlib.suppress(OSError):  # nothing can be written there: it is looked at each time
+        seen.touch()
+        os.utime(seen, ns=(changed, changed))
 
 
 @lru_cache(maxsize=8)

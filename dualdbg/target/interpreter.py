@@ -189,8 +189,8 @@ def inspect(
     """
     environ = dict(os.environ if env is None else env)
     added = _added(environ, cwd)
-    memory = cache / "interpreters.json" if cache else None
     key = json.dumps([path, added, zlib.crc32((SEARCH + QUESTION).encode()), *flags])
+    memory = cache / f"interpreter-{zlib.crc32(key.encode()):08x}.json" if cache else None
     facts = _remembered(memory, key)
     if facts is None:
         facts = _facts_of(path, environ, cwd, flags)
@@ -365,28 +365,26 @@ def _stamps(path: str, facts: dict[str, Any]) -> dict[str, int]:
 
 
 def _remembered(memory: Path | None, key: str) -> dict[str, Any] | None:
+    """The facts in the file ``memory``, which is that of a few ``key`` at most: the last one that was written."""
     if memory is None:
         return None
     try:
-        entry = json.loads(memory.read_text())[key]
+        entry = json.loads(memory.read_text())
         facts: dict[str, Any] = entry["facts"]
-        return facts if entry["stamps"] == _stamps(json.loads(key)[0], facts) else None
+        known = entry["key"] == key and entry["stamps"] == _stamps(json.loads(key)[0], facts)
     except (OSError, ValueError, KeyError, TypeError):  # not there, or not written by dualdbg: ask again
         return None
+    return facts if known else None
 
 
 def _remember(memory: Path | None, key: str, facts: dict[str, Any]) -> None:
     if memory is None:
         return
-    try:
-        entries = json.loads(memory.read_text())
-    except (OSError, ValueError):
-        entries = {}
-    entries[key] = {"facts": facts, "stamps": _stamps(json.loads(key)[0], facts)}
+    entry = {"key": key, "facts": facts, "stamps": _stamps(json.loads(key)[0], facts)}
     new = memory.with_suffix(f".{os.getpid()}")
     try:
         memory.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(json.dumps(entries))
+        new.write_text(json.dumps(entry))
         new.replace(memory)  # at once: a reader sees the old file or the new one
     except OSError:  # a read-only home, a full disk: then it is asked every time
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 
 from ..console.console import Console, Selection
 from ..console.names import package_path
@@ -238,6 +239,7 @@ class Follower:
         self._note("stack", stack_note(stack, number))
         if self.frame is not None:
             await self._show_place(self.frame, Selection(selection.tid, number))
+            await self._tell_what_led_there(frames[number + 1 :])
             await self._show_variables(stop, selection.tid, self.frame, len(frames) - number)
         if self._is_current(stop):
             await self._show_threads(stop, selection.tid)
@@ -354,6 +356,17 @@ class Follower:
         elif isinstance(frame, PythonFrame):
             self.views.source.show_message(f"There is no source of {frame.file or frame.function}.")
             self._note("source", "")
+
+    async def _tell_what_led_there(self, outer: Sequence[Frame]) -> None:
+        """Beside machine code of a frame: the line of the innermost Python frame that has led there."""
+        led = next((frame for frame in outer if isinstance(frame, PythonFrame) and frame.line), None)
+        source = await self._source(led.file) if led is not None and led.file is not None else None
+        if led is None or self.views.source.listing is None:
+            return
+        place = f"{led.function} {Path(led.file).name if led.file else '?'}:{led.line}"
+        lines = source.lines if source is not None else []
+        text = lines[led.line - 1].strip() if led.line is not None and led.line <= len(lines) else ""
+        self.views.source.tell_above(f"{place}  {text}".rstrip())
 
     async def show_file(self, path: str, line: int | None) -> bool:
         """Show a file that the user asked for; False when it cannot be read."""

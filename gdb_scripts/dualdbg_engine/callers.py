@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import gdb
-from dualdbg_helpers import abi, att, call_site, caller_state, entry_code, placing
+from dualdbg_helpers import abi, att, call_site, caller_state, entry_code, frame_offsets, placing
 
 from . import helpers
 from .memory import read
@@ -117,8 +117,9 @@ def _evidence(
         left, _ = _left_alone(site.target, known["stubs"])
         used = call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found) & left
     given = caller_state.ALL
-    if known["given"] is not None:
-        given = placing.registers_of(placing.passing(known["given"]))
+    what = placing.passing(known["given"]) if known["given"] is not None else None
+    if what is not None:
+        given = placing.registers_of(what)
     effects: dict[int, tuple[frozenset[str], frozenset[str]]] = {}  # each call is come to more than once
 
     def effect(one: att.Instruction) -> "tuple[frozenset[str], frozenset[str]]":
@@ -128,10 +129,25 @@ def _evidence(
 
     may_be = caller_state.may_be_filled(caller.code, site.address, given, known["pads"], effect)
     filled = tuple(name for name in found if name not in used)
-    if site.jumps:  # what is on the stack may be what the function was given itself
-        return placing.Call(filled, may_be.registers)._asdict()
+    numbers = {
+        name: number for name, number in call_site.numbers(rows, filled).items() if not _is_there(number)
+    }
+    call = placing.Call(filled, may_be.registers, numbers=numbers)
+    if site.jumps:  # what is on the stack is what the function was given itself, or in its place
+        most = placing.most_on_stack(what) if what is not None else None
+        is_back = frame_offsets.offsets(caller.code, known["pads"]).get(site.address)
+        return call._replace(most=most if is_back is not None and is_back.pointer == 0 else None)._asdict()
     least = caller_state.least_on_stack(rows)
-    return placing.Call(filled, may_be.registers, may_be.words, least, may_be.taken)._asdict()
+    return call._replace(words=may_be.words, least=least, taken=may_be.taken)._asdict()
+
+
+def _is_there(address: int) -> bool:
+    """Whether there is something in memory."""
+    try:
+        read(address, 1)
+    except gdb.MemoryError:
+        return False
+    return True
 
 
 def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att.Instruction | None":

@@ -198,7 +198,7 @@ def authors_around(address: int) -> list[gdb.Block]:
 
 
 def instance_of(block: gdb.Block) -> "tuple[int, int, str]":
-    """What tells an instance of a function from others: start and end of its block, and its C name."""
+    """Start and end of a function's block, and its C name."""
     return block.start, block.end, block.function.name.partition("(")[0]
 
 

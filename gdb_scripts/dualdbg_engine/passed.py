@@ -116,10 +116,12 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
-    code = disassembled(parts)
-    if code is None:
+    architecture = gdb.selected_inferior().architecture()
+    machine = abi.architecture(architecture.name())
+    code = _instructions(architecture, parts) if machine == abi.AARCH64 else disassembled(parts)
+    if machine is None or code is None:
         return {"kept": {}, "outside": []}
-    found = kept.kept(code, pc)
+    found = kept.kept(code, pc, machine)
     return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
 
 
@@ -140,7 +142,7 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
 
 
 def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
-    """The instructions of the parts of a function, in AT&T's syntax; None on a processor that is not known."""
+    """The instructions of the parts of a function, in AT&T's syntax; None on any processor but x86-64."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
         return None
@@ -148,13 +150,17 @@ def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | Non
     if flavor != "att":
         gdb.execute("set disassembly-flavor att", to_string=True)
     try:
-        return [
-            [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
-            for start, end in parts
-        ]
+        return _instructions(architecture, parts)
     finally:
         if flavor != "att":
             gdb.execute("set disassembly-flavor %s" % flavor, to_string=True)
+
+
+def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "list[list[tuple[int, str]]]":
+    return [
+        [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
+        for start, end in parts
+    ]
 
 
 def _at_entry(frame: gdb.Frame, entry: int) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from typing import Any, Callable, Dict, Optional, Tuple, Type
+from typing import Any, Callable, Dict, List, Optional, Tuple, Type
 
 import gdb
-from dualdbg_helpers import context, passed, placing
+from dualdbg_helpers import abi, context, passed, placing
+from dualdbg_helpers.torch.ivalue import IValues
 from dualdbg_helpers.torch.tensor import Tensors
 
+from . import helpers
 from .passed import machine_of, passed_text
 from .taught import Known
 
@@ -71,6 +73,19 @@ class _Tensor:
         return list(found) if isinstance(found, tuple) else found
 
 
+class _Holder:
+    """A generator or a storage that was passed, with facts about it."""
+
+    def __init__(self, text: str, facts: "Dict[str, Any]") -> None:
+        self.text = text
+        self._facts = facts
+
+    def fact(self, name: str) -> Any:
+        if name not in self._facts:
+            raise gdb.GdbError("%s has no %s here; it has %s" % (self.text, name, ", ".join(self._facts)))
+        return self._facts[name]
+
+
 class _Pointer(int):
     """An address that was passed. The null pointer is what 0, ``nullptr`` and ``null`` are."""
 
@@ -82,6 +97,13 @@ class _Pointer(int):
 
     def __hash__(self) -> int:
         return hash(int(self))
+
+
+def not_known(what: "Dict[str, Any]") -> List[str]:
+    """The arguments of which a :class:`placing.Passing`, as the session has sent it, does not tell where they are."""
+    helpers.load()
+    machine = abi.architecture(gdb.selected_inferior().architecture().name())
+    return [name for name, _, place in placing.agreed(placing.passing(what, machine)) if place is None]
 
 
 def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple[Any, str]]":
@@ -124,9 +146,9 @@ class _Reader:
             return self._argument(node.id)
         if isinstance(node, ast.Attribute):
             whole = self.value(node.value)
-            if isinstance(whole, _Tensor):
+            if isinstance(whole, (_Tensor, _Holder)):
                 return whole.fact(node.attr)
-            raise gdb.GdbError("%s is no tensor, and has no %s here" % (_text(whole), node.attr))
+            raise gdb.GdbError("%s has no %s here" % (_text(whole), node.attr))
         if isinstance(node, ast.Subscript):
             inner: Any = node.slice
             if type(inner).__name__ == "Index":  # Python 3.8
@@ -179,6 +201,8 @@ def _structured(kind: str, text: str, data: bytes) -> Any:
     if plain in ("at::Tensor", "at::TensorBase"):
         target = context.shared()
         return _Tensor(target.memory.pointer(int.from_bytes(data[:8], "little")), text)
+    if plain in _HOLDERS:
+        return _Holder(text, _HOLDERS[plain](int.from_bytes(data[:8], "little")))
     if text in ("true", "false"):
         return text == "true"
     if text.startswith('"'):
@@ -193,6 +217,22 @@ def _structured(kind: str, text: str, data: bytes) -> Any:
     return _number(text)
 
 
+def _generator(address: int) -> "Dict[str, Any]":
+    return dict(context.shared().decoder(IValues).payload("Generator", address).data)
+
+
+def _storage(address: int) -> "Dict[str, Any]":
+    target = context.shared()
+    found = target.decoder(Tensors).read_storage(target.memory.pointer(address))
+    return {"nbytes": found.nbytes, "device": found.device}
+
+
+_HOLDERS: "Dict[str, Callable[[int], Dict[str, Any]]]" = {
+    "at::Generator": _generator,
+    "c10::Storage": _storage,
+}
+
+
 def _number(text: str) -> Any:
     for kind in (int, float):
         try:
@@ -203,7 +243,7 @@ def _number(text: str) -> Any:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, _Tensor):
+    if isinstance(value, (_Tensor, _Holder)):
         return value.text
     if isinstance(value, _Pointer):
         return "0x%x" % value if value else "null"

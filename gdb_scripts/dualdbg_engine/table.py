@@ -30,6 +30,7 @@ COMMANDS = {
     "entry-code": ("passed", "entry_code"),
     "environment-variable": ("new_program", "environment_variable"),
     "evaluate": ("values", "evaluate"),
+    "evaluate-passed": ("passed_values", "evaluate_passed"),
     "call-evidence": ("callers", "call_evidence"),
     "forget-program": ("new_program", "forget_program"),
     "forget-values": ("values", "forget_values"),

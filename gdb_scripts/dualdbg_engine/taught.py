@@ -5,7 +5,7 @@ What reads arguments is loaded when there is such a breakpoint: that takes a whi
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import gdb
 
@@ -26,9 +26,14 @@ class Known(NamedTuple):
 _known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
 
 
-def teach_arguments(address: int, entry: int, what: Dict[str, Any]) -> None:
-    """What is passed to the function at whose entry a breakpoint stops, at this address."""
+def teach_arguments(address: int, entry: int, what: Dict[str, Any]) -> List[str]:
+    """What is passed to the function at whose entry a breakpoint stops, at this address. Returns the names of the
+    arguments of which it is not known where they are.
+    """
     _known[address] = Known(entry, what)
+    from . import passed_expressions
+
+    return passed_expressions.not_known(what)
 
 
 def forget_arguments() -> None:

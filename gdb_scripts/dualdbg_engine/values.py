@@ -107,9 +107,17 @@ def argument_names(number: int, level: int) -> "list[str] | None":
 
 
 def evaluate(
-    number: int, level: int, expression: str, style: str = "", seconds: "float | None" = None
+    number: int,
+    level: int,
+    expression: str,
+    style: str = "",
+    seconds: "float | None" = None,
+    stands_for: "str | None" = None,
 ) -> dict[str, Any]:
     """The value of an expression in a frame. ``style`` is as in :func:`variables`.
+
+    ``stands_for``: what the user has written, where that is another one: it is the name then, and nothing tells how the
+    value could be asked for again.
 
     ``seconds``: as in :func:`undisturbed`; where it is null, breakpoints hold in what it calls.
     """
@@ -117,9 +125,10 @@ def evaluate(
     load_printers()
     from dualdbg_helpers import chains
 
-    whole = expression if _WORDS.match(expression) else "(%s)" % expression
+    whole: "str | None" = expression if _WORDS.match(expression) else "(%s)" % expression
+    name, whole = (expression, whole) if stands_for is None else (stands_for, None)
     with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
-        return _value_row(expression, chains.evaluate(expression), style=style, expression=whole)
+        return _value_row(name, chains.evaluate(expression), style=style, expression=whole)
 
 
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:

@@ -110,6 +110,7 @@ _FLOATS = ("float", "double")
 _BY_ADDRESS = (
     "at::Tensor",
     "c10::IValue",
+    "c10::OperatorHandle",
     "c10::SymInt",
     "c10::intrusive_ptr<",
     "c10::List<",
@@ -120,7 +121,7 @@ _BY_ADDRESS = (
     "std::shared_ptr<",
     "std::function<",
 )
-_TWO_WORDS = re.compile(r"^(?:c10::ArrayRef<|std::basic_string_view<|c10::OperatorHandle$)")
+_TWO_WORDS = re.compile(r"^(?:c10::ArrayRef<|std::basic_string_view<)")
 
 
 def integer_registers(kind):

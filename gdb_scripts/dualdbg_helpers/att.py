@@ -67,7 +67,12 @@ class Instruction(NamedTuple):
     @property
     def jumps(self) -> bool:
         """Whether it is a jump, on a condition or not."""
-        return self.name in ("jmp", "jmpq") or self.branches
+        return self.goes_on or self.branches
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is a jump on no condition."""
+        return self.name in ("jmp", "jmpq")
 
     @property
     def branches(self) -> bool:

@@ -6,14 +6,15 @@ What is written to a register for arguments and read by nothing before the call,
 from __future__ import annotations
 
 import re
-from typing import Sequence, Set, Tuple
+from typing import Dict, Optional, Sequence, Set, Tuple
 
-from .att import PARTS, Instruction
+from .att import PARTS, Instruction, register
 from .caller_state import RESULTS, touched
 from .entry_code import FLOATS, INTEGERS, Code
 
 _PURE = re.compile(r"(?:v?mov[a-z0-9]*|lea[lq]?|set\w+|v?cvt\w+)$")
 _ZERO = re.compile(r"(?:xor|v?pxor|v?xorp[sd])[lq]?$")
+_MOVES_NUMBER = re.compile(r"mov(?:[lq]|abs)?$")
 _TOKEN = re.compile(r"%(\w+)")
 _ARGUMENTS = frozenset((*INTEGERS, *FLOATS))
 
@@ -42,6 +43,34 @@ def filled(rows: "Sequence[Instruction]", fixed: "Sequence[bool]") -> "Tuple[str
         if not (_ZERO.match(one.name) and len(set(one.operands)) == 1):
             read.update(_mentioned(sources))
     return tuple(sorted(found | _in_front(loaded, found)))
+
+
+def numbers(rows: "Sequence[Instruction]", names: "Sequence[str]") -> "Dict[str, int]":
+    """Those of the registers that have a number of 64 bits at the call behind ``rows`` which stands in these."""
+    found: Dict[str, int] = {}
+    decided: Set[str] = set()
+    for one in reversed(rows):
+        if one.jumps or one.calls or one.returns:
+            break
+        target, _ = _target(one)
+        if target in names and target not in decided and target in INTEGERS:
+            number = _number(one)
+            if number is not None:
+                found[target] = number
+        decided.update(touched(one))
+    return found
+
+
+def _number(one: Instruction) -> "Optional[int]":
+    """What an instruction leaves in the general register that is its last operand, if that is always the same."""
+    part = register(one.operands[-1])
+    if part is None or part[1] < 4 or len(one.operands) != 2:
+        return None
+    if one.operands[0] == one.operands[1] and _ZERO.match(one.name):
+        return 0
+    if not _MOVES_NUMBER.match(one.name) or not one.operands[0].startswith("$"):
+        return None
+    return int(one.operands[0][1:], 0) & ((1 << 8 * part[1]) - 1)
 
 
 def _is_load(one: Instruction) -> bool:

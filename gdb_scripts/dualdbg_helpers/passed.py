@@ -8,16 +8,17 @@ alone; tests/gdb_scripts/test_passed.py asks the compiler.
 
 from __future__ import annotations
 
-import math
 import re
 import struct
 from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
 from .errors import Implausible
+from .number_texts import bool_text, complex_text, double_text, float_text, half_text, number_text, x87_text
 from .python.objects import Objects
 from .torch.dispatch import DispatchKeys
 from .torch.ivalue import IValues
 from .torch.scalars import Scalars
+from .torch.schema import Operators
 from .torch.symint import SymInts
 from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
@@ -86,24 +87,6 @@ Place = Union[Registers, OnStack, Copied]
 # -- types ------------------------------------------------------------------------------------------
 
 
-def _number(format_: str) -> Callable[[Any, bytes], str]:
-    def text(_target: Any, data: bytes) -> str:
-        return str(struct.unpack(format_, data)[0])
-
-    return text
-
-
-def _double(_target: Any, data: bytes) -> str:
-    return repr(struct.unpack("<d", data)[0])
-
-
-def _float(_target: Any, data: bytes) -> str:
-    """The shortest decimal that is this number of single precision."""
-    number = struct.unpack("<f", data)[0]
-    texts = (repr(float("%.*g" % (digits, number))) for digits in range(6, 10))
-    return next((text for text in texts if struct.pack("<f", float(text)) == data), repr(number))
-
-
 def _enum(name: str) -> Callable[[Any, bytes], str]:
     def text(target: Any, data: bytes) -> str:
         found = str(target.decoder(Scalars).enumerator(name, int.from_bytes(data, "little")))
@@ -124,31 +107,32 @@ def _tensor(target: Any, address: int) -> str:
     )
 
 
-def _bool(_target: Any, data: bytes) -> str:
-    if data[0] > 1:
-        raise Implausible("no bool: %d" % data[0])
-    return "true" if data[0] else "false"
+def _tensor_if_any(target: Any, address: int) -> str:
+    found = target.decoder(Tensors).read(target.memory.pointer(address))
+    return _tensor(target, address) if found.defined else _NOTHING
 
 
-def _half(_target: Any, data: bytes) -> str:
-    return repr(struct.unpack("<e", data)[0])
+def _operator(target: Any, address: int) -> str:
+    operators = target.decoder(Operators)
+    definition = operators.of_handle(address)
+    return str(operators.schema(definition) or operators.name(definition))
 
 
-def _complex(size: int) -> Callable[[Any, bytes], str]:
-    one = _float if size == 4 else _double
-    return lambda target, data: "%s + %si" % (one(target, data[:size]), one(target, data[size:]))
+def _generator(target: Any, address: int) -> str:
+    pointer = target.memory.pointer(address)
+    if not pointer:
+        return "null"
+    found = target.decoder(IValues).payload("Generator", address)
+    return "%s 0x%x %s" % (found.type, pointer, found.data["device"])
 
 
-def _x87(_target: Any, data: bytes) -> str:
-    """The double that is nearest to a number of the x87: 64 bits of mantissa, 15 of exponent, a sign."""
-    mantissa, rest = struct.unpack("<QH", data[:10])
-    exponent, sign = rest & 0x7FFF, -1.0 if rest >> 15 else 1.0
-    if exponent == 0x7FFF:
-        return repr(sign * float("inf")) if not mantissa << 1 & (1 << 64) - 1 else "nan"
-    try:
-        return repr(sign * math.ldexp(mantissa, exponent - 16383 - 63))
-    except OverflowError:
-        return "%s0x%xp%d" % ("-" if sign < 0 else "", mantissa, exponent - 16383 - 63)
+def _storage(target: Any, address: int) -> str:
+    pointer = target.memory.pointer(address)
+    if not pointer:
+        return "null"
+    found = target.decoder(Tensors).read_storage(pointer)
+    size = "?" if found.nbytes is None else found.nbytes
+    return "0x%x of %s bytes at 0x%x on %s" % (pointer, size, found.data, found.device)
 
 
 _NUMBERS = {
@@ -162,19 +146,19 @@ _ENUMS = {
     "c10::BackendComponent": 1, "c10::DispatchKey": 2, "c10::TypeKind": 4, "torch::autograd::CreationMeta": 1,
 }  # fmt: skip
 _VALUES: Dict[str, Value] = {
-    "bool": Value(1, 1, (INTEGER,), _bool),
-    "float": Value(4, 4, (SSE,), _float),
-    "double": Value(8, 8, (SSE,), _double),
-    "_Float16": Value(2, 2, (SSE,), _half),
-    "long double": Value(16, 16, (_STACK,) * 3, _x87),  # class X87: on the stack
-    "float _Complex": Value(8, 4, (SSE,), _complex(4)),
-    "double _Complex": Value(16, 8, (SSE, SSE), _complex(8)),
+    "bool": Value(1, 1, (INTEGER,), bool_text),
+    "float": Value(4, 4, (SSE,), float_text),
+    "double": Value(8, 8, (SSE,), double_text),
+    "_Float16": Value(2, 2, (SSE,), half_text),
+    "long double": Value(16, 16, (_STACK,) * 3, x87_text),  # class X87: on the stack
+    "float _Complex": Value(8, 4, (SSE,), complex_text(4)),
+    "double _Complex": Value(16, 8, (SSE, SSE), complex_text(8)),
     "decltype(nullptr)": Value(8, 8, (INTEGER,), lambda target, data: "nullptr"),
-    "c10::Half": Value(2, 2, (INTEGER,), _half),
-    "c10::complex<float>": Value(8, 8, (SSE,), _complex(4)),
-    "c10::complex<double>": Value(16, 16, (SSE, SSE), _complex(8)),
-    "std::complex<float>": Value(8, 4, (SSE,), _complex(4)),
-    "std::complex<double>": Value(16, 8, (SSE, SSE), _complex(8)),
+    "c10::Half": Value(2, 2, (INTEGER,), half_text),
+    "c10::complex<float>": Value(8, 8, (SSE,), complex_text(4)),
+    "c10::complex<double>": Value(16, 16, (SSE, SSE), complex_text(8)),
+    "std::complex<float>": Value(8, 4, (SSE,), complex_text(4)),
+    "std::complex<double>": Value(16, 8, (SSE, SSE), complex_text(8)),
     "c10::Device": Value(2, 1, (INTEGER,), _device),
     "c10::DispatchKeySet": Value(
         8,
@@ -183,7 +167,7 @@ _VALUES: Dict[str, Value] = {
         lambda target, data: target.decoder(DispatchKeys).text(int.from_bytes(data, "little")),
     ),
     **{
-        name: Value(struct.calcsize(code), struct.calcsize(code), (INTEGER,), _number(code))
+        name: Value(struct.calcsize(code), struct.calcsize(code), (INTEGER,), number_text(code))
         for name, code in _NUMBERS.items()
     },
     **{name: Value(size, size, (INTEGER,), _enum(name)) for name, size in _ENUMS.items()},
@@ -194,10 +178,12 @@ _OBJECTS: Dict[str, Object] = {
     "at::Tensor": Object(8, _tensor),
     "at::TensorBase": Object(8, _tensor),
     "c10::Scalar": Object(32, lambda target, address: target.decoder(Scalars).text(address), 16),
+    "at::OptionalTensorRef": Object(8, _tensor_if_any),
     "c10::SymInt": Object(8, lambda target, address: str(target.decoder(SymInts).read(address))),
     "c10::IValue": Object(16, lambda target, address: target.decoder(IValues).read(address).text),
-    "at::Generator": Object(8, lambda target, address: "0x%x" % target.memory.pointer(address)),
-    "c10::Storage": Object(8, lambda target, address: "0x%x" % target.memory.pointer(address)),
+    "at::Generator": Object(8, _generator),
+    "c10::Storage": Object(8, _storage),
+    "c10::OperatorHandle": Object(16, _operator),
     "_object": Object(None, lambda target, address: target.decoder(Objects).text(address)),
 }
 _NOTHING = "nullopt"
@@ -309,6 +295,11 @@ def value_of(kind: str) -> Optional[Value]:
     return None
 
 
+def is_number(kind: str) -> bool:
+    """Whether a type is one of C++'s integers or of PyTorch's enumerations."""
+    return _plain(kind) in _NUMBERS or _plain(kind) in _ENUMS
+
+
 def object_of(kind: str) -> Optional[Object]:
     """How an object is read whose address is passed; None for any other type."""
     kind = _plain(kind)
@@ -336,6 +327,9 @@ def object_of(kind: str) -> Optional[Object]:
             return read(target, address) if _engaged(target.memory.u8(address + size)) else _NOTHING
 
         return Object(-(-(size + 1) // held.align) * held.align, text, held.align)
+    if outer == "c10::SmallVector":
+        part = inner.rpartition(",")[0]
+        return Object(None, lambda target, address: _small_vector(target, part, address))
     if outer in ("c10::List", "c10::Dict"):
         tag = "GenericList" if outer == "c10::List" else "GenericDict"
         return Object(8, lambda target, address: target.decoder(IValues).payload(tag, address).text)
@@ -392,7 +386,7 @@ def _optional(inner: Optional[Value]) -> Optional[Value]:
 
 def _flags(count: int) -> Value:
     def read(target: Any, data: bytes) -> str:
-        return "[%s]" % ", ".join(_bool(target, data[i : i + 1]) for i in range(count))
+        return "[%s]" % ", ".join(bool_text(target, data[i : i + 1]) for i in range(count))
 
     return Value(count, 1, (INTEGER,) * -(-count // 8), read, count <= 8)
 
@@ -433,6 +427,11 @@ def _std_vector(target: Any, inner: str, address: int) -> str:
     if end < first or odd or count > 1 << 40:
         raise Implausible("no vector at 0x%x" % address)
     return _elements(target, inner, first, count)
+
+
+def _small_vector(target: Any, inner: str, address: int) -> str:
+    size, _ = _reader(inner) or (1, None)
+    return _elements(target, inner, *target.cxx.small_vector(address, size))
 
 
 def _std_string(target: Any, address: int) -> str:

@@ -16,6 +16,7 @@ from typing import (
     Iterable,
     Iterator,
     List,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -25,6 +26,7 @@ from typing import (
 
 from . import placing_arm
 from .abi import AARCH64, X86_64
+from .code_numbers import can_be
 from .entry_code import FLOATS as VECTORS
 from .entry_code import Evidence
 from .passed import FLOATS, INTEGER, INTEGERS, SSE, OnStack, Place, Registers, Value, object_of, value_of
@@ -44,8 +46,9 @@ _MOST_READINGS = 2000
 class Call(NamedTuple):
     """What the call of a function tells, by the code of the caller: registers that are ``filled`` for it; ``registers``
     and ``words`` of the stack (from the stack pointer at the call) that may be, and no others, None where that is not
-    known; at ``least`` how many bytes are passed on the stack. To the addresses ``taken`` of the stack, and behind
-    them, something may have been copied.
+    known; at ``least`` how many bytes are passed on the stack, and at ``most``, None where that is not known. To the
+    addresses ``taken`` of the stack, and behind them, something may have been copied. ``numbers``: of registers that
+    are filled those with a number that stands in the code, at which nothing is in memory.
     """
 
     filled: Sequence[str] = ()
@@ -53,6 +56,8 @@ class Call(NamedTuple):
     words: Optional[Sequence[int]] = None
     least: int = 0
     taken: Sequence[int] = ()
+    most: Optional[int] = None
+    numbers: Mapping[str, int] = {}
 
 
 class Passing(NamedTuple):
@@ -150,7 +155,11 @@ def readings(what: Passing) -> "List[Reading]":
         evidence = evidence._replace(
             exact=False
         )  # other compilers than GCC have other ways to store parameters
-    return [one for one in found if _agrees(one, evidence) and _is_filled(one, what.call)]
+    return [
+        one
+        for one in found
+        if _agrees(one, evidence) and _is_filled(one, what.call) and _is_of_types(one, kinds, what)
+    ]
 
 
 def registers_of(what: Passing) -> "FrozenSet[str]":
@@ -160,12 +169,22 @@ def registers_of(what: Passing) -> "FrozenSet[str]":
     return frozenset((*INTEGERS, *VECTORS) if is_all else itertools.chain(*(one.registers for one in found)))
 
 
+def most_on_stack(what: Passing) -> Optional[int]:
+    """How many bytes a function may be given on the stack; None where that is not known."""
+    sizes = [one.stack for one in readings(what)]
+    if not sizes or None in sizes or any(kind == VARIADIC for _, kind in what.parameters):
+        return None
+    return max(size for size in sizes if size is not None)
+
+
 def _is_filled(reading: Reading, call: Call) -> bool:
     """Whether a call can be one of a function that is called as the reading says."""
     filled = call.filled if _is_first_of_each(call.filled) else ()
     if not set(filled) <= set(reading.registers):
         return False
-    if reading.stack is not None and reading.stack < call.least:
+    if reading.stack is not None and not call.least <= reading.stack <= (
+        call.most if call.most is not None else reading.stack
+    ):
         return False
     for place in reading.whole:
         if isinstance(place, OnStack):
@@ -176,6 +195,17 @@ def _is_filled(reading: Reading, call: Call) -> bool:
             if not names <= {*call.registers}:
                 return False
     return True
+
+
+def _is_of_types(reading: Reading, kinds: "Sequence[str]", what: Passing) -> bool:
+    """Whether the numbers that the call has in its code can be arguments of the types."""
+    return all(
+        can_be(what.call.numbers[word], kind, what.by_address)
+        for kind, place in zip(kinds, reading.places)
+        if isinstance(place, Registers) and len(place.words) == 1
+        for word in place.words
+        if isinstance(word, str) and word in what.call.numbers
+    )
 
 
 def _of_arm(what: Passing) -> "List[Reading]":

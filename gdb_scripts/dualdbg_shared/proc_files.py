@@ -44,8 +44,16 @@ class Stat:
 
 def read_stat(path: str) -> Stat:
     """The file at ``path``, /proc/PID/stat or /proc/PID/task/TID/stat."""
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return Stat(file.read())
+    return Stat(read_short(path).decode("utf-8", "replace"))
+
+
+def read_short(path: str) -> bytes:
+    """The whole of a file of /proc that has less than a page. (A file object of Python takes four times as long.)"""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(file, 4096)
+    finally:
+        os.close(file)
 
 
 def stat_of(pid: int) -> Stat:

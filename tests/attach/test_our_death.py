@@ -11,8 +11,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.attach.driver import answer_of, attached, in_state, is_traced_by_gdb, state_of, tracer_of, traps_in
-from tests.support import wait_until
+from tests import rows
+from tests.attach.driver import (
+    answer_of,
+    attached,
+    in_state,
+    is_traced_by_gdb,
+    state_of,
+    tracer_of,
+    traps_in,
+)
+from tests.support import other_interpreter, wait_until
 
 
 @pytest.mark.parametrize("victim", ["gdb", "dualdbg", "both"])
@@ -230,5 +239,61 @@ def test_the_end_of_such_a_stop_is_no_signal_for_the_program(threads: int) -> No
                 wait_until(lambda: state_of(process.pid) == "S", what="it runs")
                 assert tracer_of(process.pid) == 0
             assert answer_of(process) == "left\n"
+        finally:
+            process.kill()
+
+
+# The import of the debugger stands still until a later session's code waits for it, or until "go".
+IMPORTS = """\
+import os, sys, time
+folder = sys.argv[1]
+before = sys.breakpointhook
+def is_free():
+    if os.path.exists(os.path.join(folder, "go")):
+        return True
+    for frame in list(sys._current_frames().values()):
+        if frame.f_code.co_name == "acquire" and "importlib" in frame.f_code.co_filename:
+            return True
+    return False
+def hook(event, arguments):
+    if event == "open" and os.path.basename(str(arguments[0])).startswith("pydevd_comm."):
+        print("imports", flush=True)
+        while not is_free():
+            time.sleep(0.01)
+def tick():
+    time.sleep(0.01)
+sys.addaudithook(hook)
+print("ready", flush=True)
+while not os.path.exists(os.path.join(folder, "end")):
+    tick()
+print(sys.breakpointhook is before, flush=True)
+"""
+
+
+@pytest.mark.parametrize("version", rows.versions())
+@pytest.mark.parametrize("another", [True, False])
+def test_a_session_is_cut_off_while_the_program_imports_the_debugger(
+    tmp_path: Path, version: str, another: bool
+) -> None:
+    """The code of the next session waits for that of the first; without one nothing is left."""
+    command = [str(other_interpreter(version)), "-c", IMPORTS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            with attached(process.pid, "-x", "continue") as session:
+                assert process.stdout.readline() == "imports\n"
+                session.kill()
+            wait_until(lambda: tracer_of(process.pid) == 0, 60, "gdb is gone")
+            if another:
+                with attached(process.pid, "-b", "py:tick", "-x", "continue", "-x", "del 1") as session:
+                    assert session.stdout is not None
+                    told = (line for line in session.stdout if "not possible" in line or "* Break" in line)
+                    assert next(told).startswith("* Breakpoint 1: Python")
+            (tmp_path / "go").touch()
+            tasks = Path(f"/proc/{process.pid}/task")
+            wait_until(lambda: len(list(tasks.iterdir())) == 1, 60, "its own thread alone")
+            (tmp_path / "end").touch()
+            assert process.stdout.read() == "True\n"
         finally:
             process.kill()

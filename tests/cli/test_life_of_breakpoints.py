@@ -351,6 +351,50 @@ def test_a_range_of_breakpoints_is_deleted(folder: Path) -> None:
     assert [row["message"] for row in done.of("error")] == ["there is no breakpoint from 7 to 9"]
 
 
+def test_the_table_has_what_is_done_where_it_stops_and_watchpoints_alone(folder: Path) -> None:
+    done = dualdbg(
+        "run", "--batch", "-b", "helper", "-x", "commands 1", "-x", "p n", "-x", "end", "-x", "tbreak program.py:6",
+        "-x", "watch counter", "-x", "info b", "-x", "info watchpoints", "program.py", cwd=folder,
+    )  # fmt: skip
+    assert done.status == 0, done
+    table, watches = (
+        part.partition("\n\n")[0] for part in re.split(r"\(dualdbg\) info \w+\n", done.stdout)[1:]
+    )
+    assert re.search(r"^1   helper: .*\n(?:      .*\n)+        p n$", table, re.MULTILINE), done
+    assert re.search(r"^2   program.py:6 temporary: ", table, re.MULTILINE), table
+    assert [line for line in watches.splitlines() if line[0] != " "] == ["3   watch:counter: verified"]
+
+
+def test_watchpoints_of_python_are_among_them(folder: Path) -> None:
+    done = run(folder, "info watchpoints", "watch i", "info watchpoints", breakpoints=("program.py:3",))
+    [event] = done.of("breakpoints")
+    assert [row["spec"] for row in event["breakpoints"]] == ["watch:py:i"]
+    assert "No watchpoints.\n" in [event["text"] for event in done.of("output")]
+
+
+def test_conditions_as_pdb_has_them_and_places_that_are_cleared(folder: Path) -> None:
+    done = run(
+        folder, "c", "p i", "tbreak work, i == 7", "clear 3", "clear program.py:3", "c", "p i", "cl helper",
+        "clear nowhere", "b helper, n > 8", "c", "p n", "clear", "info b",
+        breakpoints=("program.py:3 if i > 4",),
+    )  # fmt: skip
+    assert values(done) == ["6", "7", "9"]
+    assert [event["message"] for event in done.of("error")] == [
+        "clear 3 could mean a breakpoint or a line",
+        "there is no breakpoint at helper",
+        "there is no breakpoint at nowhere",
+    ]
+    assert done.of("breakpoints")[-1]["breakpoints"] == []
+
+
+def test_displays_are_deleted_as_gdb_does(folder: Path) -> None:
+    done = run(
+        folder, "display n", "display n + 1", "delete display 1", "display", "delete display", "display"
+    )
+    assert [[one["value"] for one in event["variables"]] for event in done.of("variables")][2:] == [["1"], []]
+    assert [row["id"] for row in done.of("breakpoint")] != []
+
+
 # -- signals ----------------------------------------------------------------------------------------
 
 SIGNALS = """\

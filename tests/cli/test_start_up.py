@@ -15,6 +15,29 @@ from tests.cli.driver import dualdbg
 # What the first stop of a batch needs is asyncio, gdb's and debugpy's protocols and the symbol search.
 LATER = ("prompt_toolkit", "pygments", "textual", "pystack", "psutil", "yaml", "dualdbg.tui", "dualdbg.dap")
 
+# What gdb and the program do not need to be started: it is imported while they do imports of their own.
+MEANWHILE = (
+    *(
+        "dualdbg.session.session",
+        "dualdbg.session.assembly",
+        "dualdbg.session.breakpoints",
+        "dualdbg.session.stepping",
+    ),
+    *(
+        "dualdbg.symbols.address_space",
+        "dualdbg.symbols.objfile",
+        "dualdbg.symbols.torch",
+        "dualdbg.symbols.callables",
+    ),
+    *("dualdbg.snapshot", "dualdbg.stacks", "dualdbg.trace", "dualdbg.probes"),
+    *(
+        "dualdbg.console.console",
+        "dualdbg.console.commands",
+        "dualdbg.console.printer",
+        "dualdbg.session.inferiors",
+    ),
+)
+
 
 def imported_by(code: str) -> set[str]:
     report = f"import sys; {code}; print('\\n'.join(sys.modules))"
@@ -28,6 +51,18 @@ def test_what_is_needed_later_is_imported_later(module: str) -> None:
     modules = imported_by(f"import {module}")
     assert module in modules
     assert not modules.intersection(LATER)
+
+
+def test_gdb_and_the_program_are_started_before_most_is_imported() -> None:
+    modules = imported_by("import dualdbg.cli.run_session")
+    assert {"dualdbg.session.start", "dualdbg.backends.gdb", "dualdbg.target.launcher"} <= modules
+    assert not modules.intersection(MEANWHILE)
+
+
+def test_the_program_s_interpreter_loads_little() -> None:
+    """What pydevd imports for a console of its own, and which libraries come with it."""
+    report = "print([name for name in ('_ssl', 'libssl', 'pyexpat', '_bz2') if name in open('/proc/self/maps').read()])"
+    assert "[]\n" in dualdbg("run", "-c", report).stdout
 
 
 def test_the_entry_imports_next_to_nothing() -> None:

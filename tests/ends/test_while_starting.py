@@ -14,7 +14,7 @@ from tests.cli.driver import dualdbg
 from tests.dap.client import Refused, StdioAdapter
 from tests.support import children_of, name_of, wait_until
 
-from .front_ends import COMMAND_LINES
+from .front_ends import COMMAND_LINES, command_line
 
 pytestmark = pytest.mark.processes
 
@@ -120,6 +120,33 @@ def test_somebody_else_ends_it(tmp_path: Path, program: Path, moment: str, numbe
         text, status = started.finish()
     assert status == 128 + number, text
     says(text, number.name)
+
+
+HANGING = """\
+import os, time
+while True:
+    with open(os.environ["TICKS"], "a") as file:
+        file.write(".")
+    time.sleep(0.05)
+"""
+
+
+def test_an_interpreter_that_hangs_before_it_calls_can_be_paused(tmp_path: Path, program: Path) -> None:
+    """gdb waits for its call before it attaches, but not for ever."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(HANGING)
+    ticks = tmp_path / "ticks"
+    env = {"PYTHONPATH": str(tmp_path / "site"), "TICKS": str(ticks)}
+    with command_line("--batch", "-xbt")(program, env=env) as started:
+        pid = wait_until(lambda: program_of(started.pid), 90, "the program")
+        wait_until(lambda: tracer_of(pid), 90, "gdb attaches")
+        before = ticks.stat().st_size
+        wait_until(
+            lambda: ticks.stat().st_size > before + 2, 90, "it goes on"
+        )  # gdb has stopped it, and let it go
+        os.kill(started.pid, signal.SIGINT)
+        text, _status = started.finish()
+    assert "Paused" in text and "sitecustomize.py" in text and "it ran" not in text, text
 
 
 def program_of(dualdbg: int) -> int:

@@ -212,6 +212,58 @@ def test_registers_that_a_caller_fills(what: str) -> None:
     assert " ".join(module("call_site").filled(rows, ["0x900" in text for text in texts])) == expected
 
 
+NUMBERS = {
+    "the last that is written": (["mov    $0x7,%esi", "mov    $0x5,%esi", "xor    %edi,%edi"], {"rsi": 5, "rdi": 0}),
+    "all 64 bits": (["mov    $0xffffffffffffffff,%rdi", "movabs $0x200000001,%rsi", "mov    $0xffffffff,%edx"],
+                    {"rdi": (1 << 64) - 1, "rsi": 0x200000001, "rdx": 0xFFFFFFFF}),
+    "none of a part": (["mov    $0x5,%dil", "mov    $0x5,%esi", "mov    $0x1,%si"], {}),
+    "none of what is computed": (["mov    $0x5,%esi", "lea    0x8(%rsi),%rsi", "mov    (%rax),%edi"], {}),
+    "none before a call": (["mov    $0x5,%esi", "call   0x900", "mov    $0x6,%edi"], {"rdi": 6}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+def test_numbers_that_a_caller_has_in_its_code(what: str) -> None:
+    texts, expected = NUMBERS[what]
+    att = module("att")
+    rows = [att.parsed(0x100 + 4 * at, text) for at, text in enumerate(texts)]
+    assert module("call_site").numbers(rows, ("rdi", "rsi", "rdx")) == expected
+
+
+CAN_BE = {
+    "bool": ([0, 1], [2, 0xFFFFFFFF]),
+    "signed char": ([5, 0x7F, 0xFFFFFF80, 0xC8], [0x100, 0xFFFFFF00, 0x200000001]),
+    "unsigned short": ([0xFFFF, 0], [0x10000, 0x200000001]),
+    "int": ([0xFFFFFFFF, 0x7FFFFFFF, (1 << 64) - 1], [0x200000001, 1 << 63]),
+    "long": ([1 << 63, 5], []),
+    "int*": ([5, (1 << 64) - 1], []),
+    "c10::ScalarType": ([6, 0xFFFFFFFF], [0x1000]),
+    "double&": ([0, 8, 0xFFF8], [2, 0x10000, 0x488FC2BF24B1629]),
+    "Thing const&": ([0, 2], [0x10000, (1 << 64) - 8]),
+    "std::vector<long, std::allocator<long> > const&": ([0, 24], [1, 0x10000]),
+    "std::shared_ptr<int>": ([], [0, 8, 0x10000]),
+    "Copied": ([], [0, 8]),
+    "Thing": ([0, 5, 1 << 63], []),
+}
+
+
+@pytest.mark.parametrize("kind", CAN_BE)
+def test_numbers_that_arguments_can_be(kind: str) -> None:
+    right, wrong = CAN_BE[kind]
+    can_be = module("code_numbers").can_be
+    assert [number for number in [*right, *wrong] if can_be(number, kind, ("Copied",))] == right
+
+
+def test_numbers_in_the_code_of_the_caller_tell_what_is_passed_where() -> None:
+    call = module("placing").Call
+    kinds = ["std::shared_ptr<int>", "bool", "long"]
+    assert places(kinds, False, None) == [None, None, None]
+    assert places(kinds, False, None, call=call(numbers={"rsi": 1})) == ["rdi", "rsi", "rdx"]
+    assert places(["bool", "long"], False, None, call=call(numbers={"rdi": 5})) == ["rsi", "rdx"]
+    assert places(["long"] * 6, False, None, call=call(most=0)) == list(module("entry_code").INTEGERS)
+    assert places(["long"] * 6, False, None, call=call(most=8)) == [None] * 6
+
+
 def test_what_a_caller_keeps_over_a_call_is_no_argument() -> None:
     rows = code("mov    %rax,%rdi", "mov    $0x5,%ecx", "call   0x900", "add    %ecx,%eax", "ret")
     assert module("call_site").used_behind(rows, 0x10C, ("rdi", "rcx")) == {"rcx"}

@@ -205,11 +205,13 @@ BY_VALUE = (
 BY_ADDRESS = (
     "at::Tensor", "c10::Scalar", "c10::SymInt", "at::Generator", "c10::Storage", "c10::IValue",
     "std::optional<c10::Scalar>", "std::optional<at::Tensor>", "std::optional<at::Generator>",
-    "std::optional<c10::SymInt>", "c10::List<std::optional<at::Tensor>>",
+    "std::optional<c10::SymInt>", "c10::List<std::optional<at::Tensor>>", "at::OptionalTensorRef",
+    "c10::OperatorHandle",
 )  # fmt: skip
 ASKED = """\
 #include <ATen/ATen.h>
 #include <ATen/core/List.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/autograd/variable.h>
 #include <cstdio>
 template <class T> void say(const char* name) {

@@ -126,6 +126,16 @@ def test_both_halves_of_a_program_that_is_linked_to_python(host: Path) -> None:
     assert done.of("exited")[0]["code"] == 0
 
 
+def test_what_a_breakpoint_waits_for(own_host: Path) -> None:
+    """A function of the C library binds when that is loaded, before there is any Python."""
+    done = run(own_host, breakpoints="getenv py:run plugin.py:9")
+    told = done.of("breakpoint")
+    first = {row["id"]: row["message"] for row in reversed(told)}
+    assert first[1] == "waits for its code to be loaded, or for Python control", done
+    assert first[2] == first[3] == "waits for Python control"
+    assert stops(done)[0] == ("getenv", "breakpoint")
+
+
 def test_a_step_from_python_ends_in_the_program_that_called(own_host: Path) -> None:
     done = run(own_host, "next", "next", "continue", breakpoints="plugin.py:12")
     assert stops(done)[:2] == [("run", "breakpoint"), ("work", "step")], done

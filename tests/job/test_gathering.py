@@ -134,6 +134,39 @@ def test_a_launcher_that_was_given_a_rank_is_no_rank(tmp_path: Path) -> None:
     assert [row.now.pid for _, row in job.members] == [7, 8] and not judge(job).is_ambiguous
 
 
+LOADER = "/venv/site-packages/torch/utils/data/_utils/worker.py"
+STARTED = "/usr/lib/python3.11/multiprocessing/process.py"
+
+
+def started(pid: int, rank: int, function: str, parent: int, file: str) -> dict[str, Any]:
+    """What multiprocessing has started: in ``function`` of that file."""
+    row = {**process(pid, rank, "<module>", parent=parent), "python": "3.11.2"}
+    frames = [{**frame(function), "file": file}, {**frame("BaseProcess._bootstrap"), "file": STARTED}]
+    row["threads"] = [{"frames": [*frames, frame("<module>")]}]
+    return row
+
+
+def test_what_a_rank_that_has_ended_has_left_is_no_rank(tmp_path: Path) -> None:
+    """Its loaders, or its helpers, have another parent now, and its rank still."""
+    for function, file, count in (
+        ("_worker_loop", LOADER, 1),
+        ("_worker_loop", LOADER, 2),
+        ("help", "/a.py", 2),
+    ):
+        rows = [{**process(6, 0, "main"), "python": "3.11.2"}]
+        rows += [started(7 + number, 1, function, 1, file) for number in range(count)]
+        rows.append(rank_row(0, 5, True, pid=6) | {"world_size": 2})
+        rows.append(rank_row(1, 5, False, pid=7) | {"world_size": 2})
+        job = gather([written(tmp_path, "a", *rows)])
+        assert functions(job) == {"main": {0}} and job.missing == "1" and not job.twice
+        assert job.others == count and [row.now.pid for _, row in job.members] == [6]
+
+
+def test_ranks_that_multiprocessing_has_started_are_ranks(tmp_path: Path) -> None:
+    rows = [started(7 + rank, rank, "train", 5, "/a.py") for rank in range(3)]
+    assert functions(gather([written(tmp_path, "a", *rows)])) == {"train": {0, 1, 2}}
+
+
 def test_the_same_rank_from_two_files_is_told(tmp_path: Path) -> None:
     files = [written(tmp_path, name, process(10, 0, "main"), process(11, 1, "main")) for name in "ab"]
     assert gather(files).twice == {0, 1}

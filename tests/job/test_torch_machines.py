@@ -37,6 +37,7 @@ def test_over_ssh(cluster: Cluster, tmp_path: Path, kind: str) -> None:
     program = tmp_path / "train.py"
     program.write_text(RANK)
     port = free_port()
+    started: list[subprocess.Popen[bytes]] = []
     with ExitStack() as stack:
         for rank in range(4):
             env = {
@@ -52,9 +53,10 @@ def test_over_ssh(cluster: Cluster, tmp_path: Path, kind: str) -> None:
             process = subprocess.Popen(words, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             stack.callback(process.communicate)
             stack.callback(end, process)
-            assert process.stdout is not None
+            started.append(process)
         if kind == "healthy_training":
-            wait_until(lambda: "on 2 nodes" in cluster.job("node1,node2").stdout, 60, "the ranks are there")
+            for each in started:  # while one is not, the others wait for it, and that is told
+                assert each.stdout is not None and each.stdout.readline() == b"there\n"
             for _look in range(5):
                 done = cluster.job("node1,node2", "--interval", "0.5")
                 assert "has not called" not in done.stdout and "- " not in done.stdout.splitlines()[1:3], done

@@ -20,7 +20,7 @@ from tests.support import SAMPLES, is_running, read_ready, require, wait_until
 @contextmanager
 def hung(script: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, list[int]]]]:
     """A started sample and the numbers of its line "ready"; ended again afterwards."""
-    command = [sys.executable, str(SAMPLES / "hangs" / script), "--limit", "120", *arguments]
+    command = [sys.executable, str(SAMPLES / "hangs" / script), "--limit", "300", *arguments]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         try:

@@ -9,8 +9,8 @@ import pytest
 
 from dualdbg.errors import SpecError
 from dualdbg.model import BreakpointState, Exited, NativeFrame, PythonFrame, Reason, Stopped
-from dualdbg.session.breakpoints.native_expressions import check_expression
 from dualdbg.session.log_text import split_log
+from dualdbg.session.native_expressions import check_expression
 from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
 from tests.session.driver import Driver, functions_to_the_end, name, run_session

@@ -18,12 +18,14 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="its code
 
 SOURCE = """\
 #include <optional>
+#include <sys/mman.h>
 #define PROBE __attribute__((noinline, used))
 #define PART __attribute__((noinline))
 struct Gap { long first; alignas(16) long second; };
 struct Part { long first, second, third, fourth; };
 struct One { long first; };
 struct Two { long first, second; };
+struct Deep { long pad[3], last; };
 struct Vm {
   long field = 7;
   long three(int a, int b, long c);
@@ -46,6 +48,10 @@ struct Vm {
   static long free_float(One a, long b);
   static long free_four(int a, int b, int c, int d);
   static Part free_made(int a);
+  static long free_null(const long& a, const long& b);
+  static long free_fixed(const long& a, bool b, signed char c);
+  static long free_jumped(long a, long b, long c, long d, long e, long f, long g, long h);
+  long jumped(long a, long b, long c, long d, long e, long f, long g);
 };
 extern "C" { volatile long sink = 0; Vm vm; PART Two two(long n) { sink = n; return {11, 33}; } }
 static volatile int ignored = 5;
@@ -75,6 +81,10 @@ PROBE long Vm::free_pointed(Two, long) { sink = 3; return 1; }
 PROBE long Vm::free_float(One, long) { sink = 3; return 1; }
 PROBE long Vm::free_four(int a, int, int, int) { sink = a; return 1; }
 PROBE Part Vm::free_made(int a) { return make_pointed(a); }
+PROBE long Vm::free_null(const long&, const long& b) { sink = b; return 1; }
+PROBE long Vm::free_fixed(const long&, bool b, signed char) { sink = b; return 1; }
+PROBE long Vm::free_jumped(long a, long, long, long, long, long, long, long h) { sink = a + h; return 1; }
+PROBE long Vm::jumped(long a, long, long, long, long, long, long g) { sink = a + g; return 1; }
 PART long pointed(long n) { return Vm::free_pointed({1, 2}, two_pointed(n).second - 11) + 1; }
 PART long pointed_too(long n) { Two found = two_pointed(n); return Vm::free_pointed({1, 33}, found.first * 2) + 1; }
 PART long just_pointed(long n) { ptrdiff_t back = two_pointed(n).second; return Vm::free_pointed({1, 2}, back) + 1; }
@@ -101,6 +111,14 @@ PART long parts(long n) {
   Part some;
   some.third = n;
   return Vm::free_part(some, 22, 33, 44, 55, 66, 77, 88) + Vm::free_part(Part{n}, 22, 33, 44, 55, 66, 77, 88);
+}
+PART long null(long n) { return Vm::free_null(((Deep*)nullptr)->last, n) + 1; }
+PART long fixed() { return Vm::free_fixed(*(long*)0x41000008, true, -56) + 1; }
+PART long jumps(long a, long b, long c, long d, long e, long f, long g, long h) {
+  return Vm::free_jumped(h, b, c, d, e, f, g, a);
+}
+PART long jumps_to_member(Vm* it, long a, long b, long c, long d, long e, long f, long g) {
+  return it->jumped(g, b, c, d, e, f, a);
 }
 PART long nothing(Vm* it, int b) { return it->maybe(std::nullopt, b) + Vm::free_maybe(std::nullopt, b); }
 PART long passes_on(Vm* it, int a, int b) { return it->passed(a, b); }
@@ -163,6 +181,12 @@ void deceive_run() {
   pointed_too(5);
   just_pointed(5);
   Vm::free_made(11);
+  mmap((void*)0x41000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+  *(long*)0x41000008 = 44;
+  null(55);
+  fixed();
+  jumps(88, 22, 33, 44, 55, 66, 77, 11);
+  jumps_to_member(&vm, 77, 22, 33, 44, 55, 66, 11);
 }
 }
 """
@@ -174,6 +198,9 @@ RIGHT = {
     "other": ("12", "22"), "of_thread": ("11", "22", "33"),
     "free_dead": ("11", "22"), "free_pointed": ((), ("22", "33")), "free_float": ((), "22"),
     "free_four": ("11", "22", "33", "44"), "free_made": ("11",), "again": ("11", ("20", "21", "22")),
+    "free_null": ((), "55"), "free_fixed": ("44", "true", "-56"),
+    "free_jumped": ("11", "22", "33", "44", "55", "66", "77", "88"),
+    "jumped": ("11", "22", "33", "44", "55", "66", "77"),
 }  # fmt: skip
 FLAGS = [
     "-O2",

@@ -194,13 +194,15 @@ def test_a_call_that_has_returned_costs_nothing(tmp_path: Path) -> None:
         stop = await driver.resume()
         assert isinstance(stop.frame, NativeFrame) and stop.frame.function == "entry_3"
         (values,) = [await driver.session.inspector.variables(driver.session.pid, stop.frame)]
-        counts = [await watched(driver), len(values)]
+        shown = await watched(driver)
+        await driver.step("stepi")  # what was passed is noted when the stop is left
+        counts = [shown, await watched(driver), len(values)]
         for row in driver.session.breakpoints.all():
             if row.spec.text != "::getppid":
                 await driver.session.breakpoints.remove(row.id)
         await driver.resume()
         return [*counts, await watched(driver)]
 
-    at_entry, values, later = run_session(work, script, "entry_3", "::getppid", stop_on_entry=True)
-    assert (at_entry, later) == (2, 0)
+    shown, within, values, later = run_session(work, script, "entry_3", "::getppid", stop_on_entry=True)
+    assert (shown, within, later) == (0, 2, 0)
     assert values == 1 + len(known["entry_3"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import resource
 import shutil
 import subprocess
@@ -88,8 +89,9 @@ def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
             process.kill()
     (frames,) = live.values()
     assert ("<module>", None, 9) in frames
-    # Before it come static functions of a stripped C library.
-    assert "read" in next(function for function, _, _ in frames if function is not None)
+    if platform.machine() != "aarch64":  # there glibc's read jumps to the function that makes the call
+        # Before it come static functions of a stripped C library.
+        assert "read" in next(function for function, _, _ in frames if function is not None)
     core = str(tmp_path / f"core.{process.pid}")
     assert stacks("core", core) == live
     modules = capture_core(core, Wanted())[0].modules

@@ -73,6 +73,44 @@ def test_a_stopped_process_stays_stopped() -> None:
         wait_until(lambda: state_of(pid) == "R", what="running")
 
 
+def test_a_thread_that_runs_is_waited_for() -> None:
+    """Where many want the processor it takes its time to be given one, and stops then."""
+    with running("busy.py") as pid:
+        for _ in range(20):
+            hold = Hold(pid)
+            hold.take(deadline=0.0)
+            hold.release()
+            assert len(hold.threads) == 2 and not hold.stubborn
+        assert tracer_of(pid) == 0
+
+
+def test_a_thread_that_sleeps_uninterruptibly_is_let_go_later(tmp_path: Path) -> None:
+    """It cannot stop while it is looked at, and stops when it wakes: nobody else could let it go on then."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    # posix_spawn(3) holds its caller, by vfork, until the child has run the program: it opens the FIFO before.
+    code = (
+        "import os, sys; print('ready', flush=True); "
+        "os.posix_spawn('/bin/true', ['true'], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 0, sys.argv[1], 0, 0)]); "
+        "print('awake', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", code, str(fifo)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == b"ready\n"
+            wait_until(lambda: state_of(process.pid) == "D", what="it waits for its child")
+            with Hold(process.pid) as hold:
+                assert hold.stubborn == [process.pid] and not hold.threads
+            with open(fifo, "wb"):
+                wait_until(lambda: state_of(process.pid) == "t", what="it has woken, and stopped")
+            with Hold(process.pid) as hold:
+                assert [thread.tid for thread in hold.threads] == [process.pid]
+            assert process.stdout.readline() == b"awake\n"
+            assert tracer_of(process.pid) == 0
+        finally:
+            process.kill()
+
+
 def test_our_death_lets_everything_go() -> None:
     with running("busy.py") as pid:
         code = (

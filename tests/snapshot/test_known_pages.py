@@ -13,10 +13,12 @@ import pytest
 
 from dualdbg.errors import UnreadableMemory
 from dualdbg.model import PythonFrame
-from dualdbg.snapshot.capture import Known, Wanted, capture
+from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.snapshot.facts import ProcessReport
+from dualdbg.snapshot.known import Known
 from dualdbg.snapshot.linux.memory import PAGE, ProcessMemory
-from dualdbg.snapshot.take import take
+from dualdbg.snapshot.linux.procfs import read_threads
+from dualdbg.snapshot.take import same_files, take
 from dualdbg.symbols.address_space import AddressSpace
 from tests.snapshot.programs_running import running
 from tests.support import wait_until
@@ -44,7 +46,7 @@ while True:
     turn("red1", "red2", "red3")
     turn("blue1", "blue2", "blue3")
 """
-WANTED = Wanted(names=False)
+WANTED = Wanted.for_profile()
 
 
 @contextmanager
@@ -164,3 +166,91 @@ def _functions(pid: int, known: dict[int, Known]) -> list[str | None]:
     (report,), failures = take([pid], wanted=WANTED, known=known)
     assert not failures and report.notes == ()
     return [frame.function for frame in report.threads[0].stack.frames]
+
+
+# Threads that wait in turn in functions of equal stacks, two for each: whoever writes to one's pipe makes it go over.
+WAITS = """
+import os, sys, threading
+def red(pipe): os.read(pipe, 1)
+def blue(pipe): os.read(pipe, 1)
+def work(number, pipe):
+    while True:
+        for wait in red, blue:
+            wait(pipe)
+            os.write(1, b"%d" % number)
+pipes = [os.pipe() for _ in range(3)]
+for number, (reader, _) in enumerate(pipes):
+    threading.Thread(target=work, args=(number, reader), daemon=True).start()
+print("ready", flush=True)
+while number := sys.stdin.buffer.read(1):
+    os.write(pipes[int(number)][1], b"x")
+"""
+
+
+def test_threads_that_sleep_on_are_not_stopped(tmp_path: Path) -> None:
+    with program(tmp_path, STEADY) as pid:
+        wait_until_inside(pid)
+        known = {pid: Known(AddressSpace(pid))}
+
+        def is_spared() -> bool:
+            ((report,), failures) = take([pid], wanted=WANTED, known=known)
+            assert not failures and python_names(report)[-3:] == ["inner", "outer", "<module>"]
+            assert report.threads[0].state == "S"
+            return report.stopped == 0.0
+
+        wait_until(is_spared)
+        assert is_spared()
+
+
+def test_a_thread_that_has_woken_since_is_read_anew() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", WAITS], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdin is not None and process.stdout is not None
+            assert process.stdout.readline() == b"ready\n"
+            known: dict[int, Known] = {}
+            place = ["red"] * 3
+            spared = 0
+            for turn in range(60):
+                if turn % 3 == 0:
+                    number = turn // 3 % 3
+                    process.stdin.write(b"%d" % number)
+                    process.stdin.flush()
+                    assert process.stdout.read(1) == b"%d" % number
+                    place[number] = "blue" if place[number] == "red" else "red"
+                    wait_until(lambda: _waits(process.pid))
+                (report,), failures = take([process.pid], wanted=WANTED, known=known)
+                spared += report.stopped == 0.0
+                assert not failures and not report.notes
+                threads = sorted(report.threads, key=lambda each: each.thread.tid)[1:]
+                names = [
+                    next(f.function for f in each.stack.frames if isinstance(f, PythonFrame))
+                    for each in threads
+                ]
+                assert names == place
+                assert all(each.stack.frames[0].function == "read" for each in threads)
+            assert spared > 10
+        finally:
+            process.kill()
+
+
+def _waits(pid: int) -> bool:
+    return all(thread.state == "S" for thread in read_threads(pid, deep=False))
+
+
+def test_a_sample_by_an_earlier_map_counts_when_the_files_are_the_same(tmp_path: Path) -> None:
+    with program(tmp_path, STEADY) as pid:
+        wait_until_inside(pid)
+        one = Known(AddressSpace(pid), may_defer=True)
+
+        def defers() -> bool:
+            take([pid], wanted=WANTED, known={pid: one})
+            return one.defers
+
+        wait_until(defers)
+        text = one.image.rows
+        (report,), _ = take([pid], wanted=WANTED, known={pid: one})
+        assert one.image.rows is text and python_names(report)[-1] == "<module>"
+        assert same_files({pid: one}) == {pid} and one.defers
+    assert same_files({pid: one}) == frozenset() and not one.defers

@@ -149,6 +149,15 @@ def test_what_came_so_far_is_shown_when_the_program_ends_or_the_user_has_enough(
         assert len(sampled.failures) == (end is None)
 
 
+def test_samples_whose_files_are_not_known_to_be_the_same_are_left_out() -> None:
+    reports = [process(1, busy(1, python("f"))), process(2, busy(2, python("g")))]
+    kept = sample(lambda: (reports, []), 40, 0.0, False, lambda: [1], lambda: [1])
+    assert kept.profile.total == 80 and kept.left_out == 0
+    dropped = sample(lambda: (reports, []), 40, 0.0, False, lambda: [1], lambda: [2])
+    assert dropped.profile.total == 40 and dropped.left_out == 40
+    assert "40 are left out" in summary(dropped, False, Style(80, False))
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such folder"):
         write_files(Sampled(drawn(1), 1.0), {"folded": tmp_path / "no such folder" / "f"}, "x")

@@ -129,3 +129,16 @@ def test_old_indexes_of_gdb_go_too(own_cache: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(cache, "LIMIT", 15)
     assert cache.index_folder() == folder
     assert [path.name for path in folder.iterdir()] == ["young"]
+
+
+def test_indexes_are_looked_at_where_there_are_new_ones(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cache.index_folder()
+    assert folder is not None
+    looks: list[Path] = []
+    monkeypatch.setattr(cache, "_prune", looks.append)
+    assert [cache.index_folder(), looks] == [folder, []]
+    (folder / "new").write_bytes(b"0123456789")
+    assert [cache.index_folder(), looks] == [folder, [folder]]
+    assert [cache.index_folder(), looks] == [folder, [folder]]

@@ -69,7 +69,10 @@ class Client:
         return [(frame["name"], frame["line"]) for frame in answer["body"]["stackFrames"]]
 
     async def resume(self) -> None:
-        await self.request("continue", threadId=1)
+        """All threads go on. pydevd's answer is not awaited: it comes when one has left its stop, and another thread's
+        next stop may hold it there.
+        """
+        self.send("continue", threadId=1)
 
     async def hang_up(self) -> None:
         self._writer.close()

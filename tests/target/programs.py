@@ -123,8 +123,9 @@ if "threading" in sys.modules and hasattr(sys.modules["threading"], "main_thread
 """
 NAMES = (
     "json random queue logging threading socket typing re pathlib decimal datetime ctypes xml.parsers.expat subprocess "
-    "inspect dataclasses traceback asyncio multiprocessing concurrent.futures http.client email ssl uuid tempfile "
-    "pickle xmlrpc.client importlib.util importlib.resources statistics fractions platform code pdb __future__ nt"
+    "inspect dataclasses traceback asyncio multiprocessing concurrent.futures http.client http.server email ssl uuid "
+    "tempfile pickle xmlrpc.client importlib.util importlib.resources statistics fractions platform code pdb "
+    "__future__ nt"
 )
 SHADOWED = ("random", "queue", "logging", "nt")
 SHADOWS = {f"{name}.py": "print('the file beside the script:', __name__)\n" for name in SHADOWED}

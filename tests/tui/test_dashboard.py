@@ -168,6 +168,26 @@ def test_registers_memory_and_machine_code(tmp_path: Path, native_samples: Path)
     on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
 
 
+def test_machine_code_has_the_python_line_that_led_there(tmp_path: Path) -> None:
+    script = tmp_path / "asks.py"
+    script.write_text("import os\ndef work(n):\n    return os.getsid(n)\nwork(0)\n")
+
+    async def work(screen: Screen) -> None:
+        await screen.stopped()
+        source = screen.app.views.source
+        await screen.until(lambda: "work asks.py:3" in screen.text(), "the line that led there")
+        lines = screen.lines(source)
+        at = next(
+            number for number, line in enumerate(lines) if "work asks.py:3  return os.getsid(n)" in line
+        )
+        assert "▶" in lines[at + 1]
+        assert source.place() == (None, source.current)
+        await screen.press("down", "up", "up")
+        assert source.place() == (None, source.current)  # the line itself means the instruction below it
+
+    on_screen(work, folder=tmp_path, script=script, breakpoints=["::getsid"])
+
+
 def test_breakpoints_are_set_switched_and_removed_by_keys(tmp_path: Path, counter: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()

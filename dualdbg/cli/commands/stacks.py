@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from ..arguments import Parser, add_fix_ptrace, seconds, whole_number
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from ...snapshot.capture import Known
     from ...snapshot.facts import Failure, ProcessReport
     from ...snapshot.report.finding import Finding
     from ...snapshot.report.movement import Movement
@@ -147,20 +145,34 @@ def _files(options: Namespace) -> dict[str, Path]:
 def _profile(options: Namespace, pids: Sequence[int], listing: StackListing, allowed: Allowed) -> int:
     """Several samples, summed up: where the time goes."""
     from ...snapshot.capture import Wanted
+    from ...snapshot.known import Known
+    from ...snapshot.linux.procfs import thread_ids
+    from ...snapshot.take import same_files
     from ...snapshot.take import take as take_reports
+    from ...symbols.address_space import AddressSpace
     from ..sampling import sample, summary, write_files
 
-    known: dict[int, Known] = {}
-    numbers = count()
+    known = {pid: Known(AddressSpace(pid), may_defer=True) for pid in pids}
+    named: set[int] = set()
+    since = _NAMED
 
     def take() -> tuple[list[ProcessReport], list[Failure]]:
-        wanted = Wanted(names=next(numbers) % _NAMED == 0)
+        """Threads that are new are asked for their Python names, which takes as long as all else."""
+        nonlocal since
+        threads = {tid for pid in pids for tid in thread_ids(pid)}
+        is_news = since >= _NAMED and not threads <= named
+        since = 0 if is_news else since + 1
+        named.update(threads if is_news else ())
+        wanted = Wanted() if is_news else Wanted.for_profile()
         with allowed():
             return take_reports(
                 pids, stop=not options.no_stop, wanted=wanted, lines=options.lines, known=known
             )
 
-    sampled = sample(take, options.watch, options.interval, options.idle)
+    def deferred() -> list[int]:
+        return [pid for pid, one in known.items() if one.defers]
+
+    sampled = sample(take, options.watch, options.interval, options.idle, deferred, lambda: same_files(known))
     write_files(sampled, _files(options), "dualdbg stacks " + " ".join(map(str, pids)))
     sys.stdout.write(summary(sampled, options.gil, Style.of(sys.stdout)))
     for failure in sampled.failures:

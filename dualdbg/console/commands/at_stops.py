@@ -56,11 +56,7 @@ async def display(console: Console, argument: str) -> None:
 
 @command("undisplay und", "[NUMBER…]", "show these no more at stops; without NUMBER: none")
 async def undisplay(console: Console, argument: str) -> None:
-    at_stops = _of(console, "undisplay")
-    for word in argument.split() or [str(number) for number in at_stops.displays]:
-        if not word.isdecimal() or int(word) not in at_stops.displays:
-            raise CommandError(f"there is no display {word}", "display lists them")
-        del at_stops.displays[int(word)]
+    _of(console, "undisplay").undisplay(argument)
 
 
 @command("sticky", "", "show the source around the line at every stop; again: no more")

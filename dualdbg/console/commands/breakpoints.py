@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
@@ -20,7 +21,7 @@ _SPEC = (
 @command("break b", "[SPEC]", "set a breakpoint; without SPEC: list them", completes="spec", details=_SPEC)
 async def break_(console: Console, argument: str) -> None:
     if not argument:
-        console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
+        console.show(breakpoints_report(console, console.session.breakpoints.all()))
         return
     in_python = console.session.state is State.PYTHON_STOPPED
     frame = await console.python_frame() if in_python else None
@@ -94,10 +95,63 @@ async def ignore(console: Console, argument: str) -> None:
     await console.session.breakpoints.change(row.id, hits=hits, hit_condition=None)
 
 
-@command("delete del", "[NUMBER…]", "remove breakpoints; without NUMBER: all", completes="breakpoint")
+@command(
+    "delete del",
+    "[NUMBER…] | display [NUMBER…]",
+    "remove breakpoints, or displays; without NUMBER: all",
+    completes="breakpoint",
+)
 async def delete(console: Console, argument: str) -> None:
+    word, _, numbers = argument.partition(" ")
+    if word == "display" and console.at_stops is not None:
+        console.at_stops.undisplay(numbers)
+        return
     for row in _chosen(console, argument):
         await console.session.breakpoints.remove(row.id)
+
+
+@command(
+    "clear cl",
+    "[PLACE]",
+    "remove the breakpoints at a place; without PLACE: at the selected frame's line",
+    details="PLACE is FILE:LINE or a function. A number alone is a line in gdb and a breakpoint in pdb.",
+    completes="spec",
+)
+async def clear(console: Console, argument: str) -> None:
+    """Raises CommandError where there is none, and for a number."""
+    if argument.replace(" ", "").isdecimal():
+        raise CommandError(
+            f"clear {argument} could mean a breakpoint or a line",
+            f"delete {argument} removes a breakpoint; clear FILE:{argument} those on a line",
+        )
+    if not argument:
+        frame = await console.frame()
+        argument = f"{frame.file}:{frame.line}" if frame.file is not None else frame.function or ""
+    found = [row for row in console.session.breakpoints.all() if _is_at(row, argument)]
+    if not found:
+        raise CommandError(f"there is no breakpoint at {argument}", "info breakpoints lists them")
+    for row in found:
+        await console.session.breakpoints.remove(row.id)
+
+
+def _is_at(row: Breakpoint, place: str) -> bool:
+    file, _, line = place.rpartition(":")
+    return place in (row.spec.text, row.spec.subject) or any(
+        place == one.function
+        or (bool(file) and one.file is not None and line == str(one.line) and _ends(one.file, file))
+        for one in row.locations
+    )
+
+
+def _ends(path: str, name: str) -> bool:
+    """Whether a path is meant by a name of its last parts."""
+    return path == name or path.endswith("/" + name.removeprefix("/"))
+
+
+def breakpoints_report(console: Console, rows: Sequence[Breakpoint]) -> BreakpointsReport:
+    """The rows, and what is done at each."""
+    actions = console.at_stops.actions if console.at_stops is not None else {}
+    return BreakpointsReport(tuple(rows), {row.id: actions[row.id] for row in rows if row.id in actions})
 
 
 @command(
@@ -164,8 +218,23 @@ def _one(console: Console, name: str, argument: str) -> tuple[Breakpoint, str]:
     return breakpoint_of(console, number), rest.strip().removeprefix("if ").strip()
 
 
+def _before_comma(text: str) -> tuple[str, str, str]:
+    """A text around its first comma outside of brackets and quotes, as ``str.partition``."""
+    depth = 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter in "\"'" or " if " in text[:at] or " log " in text[:at]:
+            break
+        if letter == "," and depth == 0:
+            return text[:at].strip(), ",", text[at + 1 :].strip()
+    return text, "", ""
+
+
 async def with_file(console: Console, spec: str) -> str:
-    """``12 if x`` means line 12 of the selected frame's file."""
+    """``12 if x`` means line 12 of the selected frame's file; ``PLACE, x`` is pdb's way to write a condition."""
+    place, comma, expression = _before_comma(spec)
+    if comma and place and expression:
+        spec = f"{place} if {expression}"
     first, _, rest = spec.partition(" ")
     if not first.isdecimal():
         return spec

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...in_thread import in_thread
-from ...model import NativeFrame
+from ...model import BreakpointKind, NativeFrame
 from ...session.breakpoints.compiled_ways import kernels_of
-from ..reports import BreakpointsReport, LibrariesReport, Mapped, TextReport
+from ..reports import LibrariesReport, Mapped, TextReport
 from .at_stops import display
-from .breakpoints import with_file
+from .breakpoints import breakpoints_report, with_file
 from .registry import command, no_argument
 from .stacks import frame as frame_command
 from .threads import threads as threads_command
@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     from ..console import Console
 
 _PYTHON_LINE = re.compile(r"\.pyw?:\d+$")
+_WATCHES = (BreakpointKind.WATCH, BreakpointKind.DATA, BreakpointKind.PYTHON_WATCH)
 _MOST_PLACES = 20  # of a name in symbol tables
 
 
 @command(
     "info i",
     "breakpoints | threads | locals | args | registers | frame | source | line [LOCATION] | symbol ADDRESS | libs"
-    " | compiled WHAT | display",
+    " | compiled WHAT | display | watchpoints",
     "show something of the session",
     completes="info",
     knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
@@ -47,7 +48,13 @@ async def info(console: Console, argument: str) -> None:
 
 
 async def _breakpoints(console: Console, argument: str) -> None:
-    console.show(BreakpointsReport(tuple(console.session.breakpoints.all())))
+    console.show(breakpoints_report(console, console.session.breakpoints.all()))
+
+
+async def _watchpoints(console: Console, argument: str) -> None:
+    no_argument("info watchpoints", argument)
+    rows = [row for row in console.session.breakpoints.all() if row.spec.kind in _WATCHES]
+    console.show(breakpoints_report(console, rows) if rows else TextReport("No watchpoints.\n"))
 
 
 async def _displays(console: Console, argument: str) -> None:
@@ -142,6 +149,8 @@ _INFO: dict[str, Callable[[Console, str], Awaitable[None]]] = {
     "symbol": _symbol,
     "line": _line,
     "display": _displays,
+    "watchpoints": _watchpoints,
+    "sharedlibrary": _libraries,
 }
 
 

@@ -58,6 +58,7 @@ async def finish(console: Console, argument: str) -> None:
     "until unt advance",
     "[PLACE]",
     "go to the next line and never back, or run to a place",
+    details="A PLACE that is not come to lets the program run on: it does not stop where the function returns first.",
     completes="spec",
     repeats=True,
 )

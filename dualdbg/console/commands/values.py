@@ -38,6 +38,18 @@ async def locals_(console: Console, argument: str) -> None:
     console.show(VariablesReport("locals", tuple(await _variables(console, frame)), empty))
 
 
+@command("retval rv", "", "show what the last step has told to be returned")
+async def retval(console: Console, argument: str) -> None:
+    """Show the result that this stop has. Raises CommandError where it has none."""
+    no_argument("retval", argument)
+    values = [
+        one for one in await _variables(console, await console.frame()) if one.name.startswith(RETURNED)
+    ]
+    if not values:
+        raise CommandError("no function has returned right before this stop", "finish runs on until one does")
+    console.show(VariablesReport("locals", tuple(values), ""))
+
+
 @command("args a", "", "show the arguments of the selected frame's function")
 async def args(console: Console, argument: str) -> None:
     """Show the arguments of the selected frame's function; without debug info, what is known of them."""

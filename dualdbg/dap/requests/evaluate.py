@@ -10,9 +10,9 @@ from ...errors import CommandError, EvaluationError, SpecError
 from ...model import NativeFrame, PythonFrame, State
 from ...patience import patient
 from ...protocol import dap_types as dap
-from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import deferred
 from ...session.inspect.inspector import refuse_native
+from ...session.native_expressions import check_expression
 from ..adapter import Adapter
 from ..asked_frame import frame_or_innermost, some_frame
 from ..client.arguments import Arguments

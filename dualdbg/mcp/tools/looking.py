@@ -11,9 +11,9 @@ from pydantic import Field
 
 from ...errors import CommandError, EvaluationError, SpecError
 from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
-from ...session.breakpoints.native_expressions import check_expression
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.python_objects import NeedsCode, NoVariable
+from ...session.native_expressions import check_expression
 from ...source_files import source_lines
 from ...waiting import to_its_end
 from ..answers import (

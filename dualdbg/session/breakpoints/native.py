@@ -20,12 +20,12 @@ from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
+from ..native_expressions import check_expression
 from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import elsewhere
-from .native_expressions import check_expression
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
 

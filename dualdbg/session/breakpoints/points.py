@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...backends.native import Access, Passing
+from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
 from ...symbols.address_space import AddressSpace, LoadedFunction
-from ...symbols.names.signature import Signature
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..log_text import split_log
-from .native_expressions import names_in
 from .native_suffixes import is_counted_by_gdb, prints_itself
 from .probes import Probes
+from .taught_arguments import TaughtArguments
 from .tracing import TracedPlace, Tracing
 
 
@@ -100,10 +99,7 @@ class Points:
         self._points: dict[str, _Point] = {}
         self._held_back = False
         self._probes = Probes(native, image)
-        # Where a function without debug info begins, and what is passed to it, by an address in it.
-        self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
-        # How the function at an entry is called, by its signature and by its code.
-        self.passing: Callable[[int, Signature], Awaitable[Passing]]
+        self.arguments = TaughtArguments(native)
 
     def hold_back(self) -> None:
         """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
@@ -187,7 +183,7 @@ class Points:
     ) -> None:
         spec = wanted.spec
         inlined = location.function if location.inlined_in is not None else shown
-        about = location.file is None and await self._teach(spec, address)
+        about = location.file is None and await self.arguments.teach(spec, address)
         kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
@@ -328,6 +324,7 @@ class Points:
         """The process runs another program (exec): gdb has none of them any more."""
         self._points.clear()
         self._probes.program_replaced()
+        self.arguments.program_replaced()
 
     def evaluations(self, id: int) -> tuple[Evaluation, ...]:
         """Where the condition or the count of a breakpoint is dealt with; empty where it has neither."""
@@ -361,8 +358,8 @@ class Points:
             and not place.arguments
             and not place.location.inlined_in
         ):
-            known = self.signature_at(todo.address, False)
-            what = await self.passing(*known) if known is not None else None
+            known = self.arguments.signature_at(todo.address, False)
+            what = await self.arguments.passing(*known) if known is not None else None
             await self.tracing.learn_arguments(place, what)
 
     def _is_active(self, point: _Point) -> bool:
@@ -401,22 +398,6 @@ class Points:
             await self._native.enable_breakpoint(number, False)  # it has the condition, and never stops
         point.todo = _todo(spec, point, address, condition, gdb_thread, wanted.passed_over)
         return point
-
-    async def _teach(self, spec: BreakpointSpec, address: int) -> bool:
-        """Tell gdb's side what is passed there, for the condition or the log text. Returns whether the condition is
-        about that: gdb itself has no names then, and each arrival is looked at.
-        """
-        if spec.condition is None and spec.log is None:
-            return False
-        found = self.signature_at(address, False)
-        if found is None:
-            return False
-        entry, signature = found
-        what = await self.passing(entry, signature)
-        await self._native.teach_arguments(address, entry, what)
-        names = names_in(spec.condition or "")
-        own = {"this"} if what.this is not None else set()
-        return bool(names) and names <= own | {name for name, _ in what.parameters}
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
         """gdb's number of the thread of a spec, where gdb knows it already. Each stop's thread is checked in any

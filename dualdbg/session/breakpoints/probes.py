@@ -19,7 +19,7 @@ from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
 from ...symbols.function_parts import further_part, is_put_aside, landing_pads, part_at
 from ..engines import NativeEngine
-from .native_expressions import names_in
+from ..native_expressions import names_in
 from .tracing import TracedPlace, Tracing
 
 _AREA = 1 << 16  # bytes of code, and as many of data, that are mapped at once

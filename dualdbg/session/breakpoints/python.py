@@ -31,6 +31,7 @@ FindFunction = Callable[[str], FunctionDefinition | NoFunction]
 _PASSED_OVER = "library code, where Python does not stop: dualdbg run --all-code does"
 _LATER = "takes effect when the program goes on"
 _NO_CONTROL = "waits for Python control"
+_NEITHER = "waits for its code to be loaded, or for Python control"
 _SUSPENDS = (
     "before Python 3.12 debugpy does not stop at a coroutine or generator by its bare name; there is one"
 )
@@ -408,6 +409,13 @@ _MESSAGES = {
 def _message_of(wanted: Wanted) -> Callable[[PythonBreakpoints, Wanted], Message | None]:
     """How debugpy is told of the breakpoint. What has a file stops at a line, whatever it names."""
     return PythonBreakpoints._lines if wanted.file is not None else _MESSAGES[wanted.spec.kind]
+
+
+def message_of(messages: list[str | None]) -> str | None:
+    """What a breakpoint says, by the messages of its halves: a native one that waits has none."""
+    if None in messages and _NO_CONTROL in messages:
+        return _NEITHER
+    return next((text for text in messages if text), None)
 
 
 def _lines_of(file: str) -> int:

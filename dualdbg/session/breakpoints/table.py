@@ -30,7 +30,7 @@ from . import throw_origins
 from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
-from .python import PythonBreakpoints
+from .python import PythonBreakpoints, message_of
 from .python_watches import PythonWatches
 from .spec_reader import SpecReader
 from .throw_origins import ThrowOrigins
@@ -485,7 +485,7 @@ class BreakpointTable:
         said = [part.state(id) for part in self._parts(id)]
         state = next((one for one in _BEST_FIRST if any(one is each for each, _, _ in said)), row.state)
         locations = tuple(location for _, here, _ in said for location in here)
-        message = next((text for each, _, text in said if each is state and text), None)
+        message = message_of([text for each, _, text in said if each is state])
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
         # What has been said once is no news, nor is it that Python has no function of a name that is waited for.

@@ -5,10 +5,13 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from ...known.binding_layers import GLUE_PATTERNS
-from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Decision, Policy
+
+if TYPE_CHECKING:
+    from ...symbols.address_space import Module
 
 
 def glue_patterns(own: Iterable[str]) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from ...patience import patient
 from ...symbols.names.signature import Signature
 from ..engines import CodeReading, Evaluating, Reading
 from ..loop import Loop
+from ..native_expressions import names_in
 from ..ports import Halting, Reads
 from . import deferred
 from .calling import by_itself, by_signature
@@ -59,6 +60,7 @@ class ValueReader:
         # The same for one call, by its caller too: gdb's number of the thread that stands there, and the entry.
         self.at_call: Callable[[int, int, Passing], Awaitable[Passing]] = by_itself
         self.kept: KeptReader | None = None  # finds where arguments still are
+        self._to_note: tuple[int, int, Passing] | None = None  # what :meth:`note_arguments` is to note
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -228,14 +230,25 @@ class ValueReader:
         if found is None:
             return await self._argument_registers(number) if frame.level == 0 else []
         entry, signature = found
-        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
-        what = await self.passing(entry, signature)
-        if frame.level == 0 and frame.pc == entry:
-            what = await self.at_call(number, entry, what)
-        rows = await self._native.passed_arguments(number, frame.level, entry, what, kept)
+        rows = await self._passed_rows(number, frame, entry, await self._passing_now(number, frame, *found))
         values = [self.native_value(row) for row in rows]
         open_ = signature.by_name and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
         return [*values, *(await self._argument_registers(number) if open_ else [])]
+
+    async def _passing_now(
+        self, number: int, frame: NativeFrame, entry: int, signature: Signature
+    ) -> Passing:
+        """How the function of a frame is called; at its entry by what its caller does, too."""
+        what = await self.passing(entry, signature)
+        if frame.level == 0 and frame.pc == entry:
+            what = await self.at_call(number, entry, what)
+        return what
+
+    async def _passed_rows(
+        self, number: int, frame: NativeFrame, entry: int, what: Passing
+    ) -> list[NativeVariable]:
+        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
+        return await self._native.passed_arguments(number, frame.level, entry, what, kept)
 
     async def _argument_registers(self, number: int) -> list[Value]:
         names = _ARGUMENT_REGISTERS.get(await self._native.architecture(), ())
@@ -245,10 +258,12 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
-    async def note_arguments(self, tid: int, frame: Frame | None) -> None:
-        """Where a thread stands at the entry of a function without debug info: keep what is passed for later in this
-        call.
+    async def will_note_arguments(self, tid: int, frame: Frame | None) -> None:
+        """The stop that is about to be shown is in this frame: where that is at the entry of a function without debug
+        info, what is passed is kept for later in this call. That is done when the stop is left: gdb's helpers take a
+        tenth of a second for it the first time.
         """
+        self._to_note = None
         if not isinstance(frame, NativeFrame) or frame.level != 0 or frame.line is not None:
             return
         found = self.signature_at(frame.pc, False)
@@ -257,7 +272,13 @@ class ValueReader:
             what = await self.passing(*found)
             if frame.pc == found[0]:
                 what = await self.at_call(number, found[0], what)
-            await self._native.note_arguments(number, found[0], what)
+            self._to_note = number, found[0], what
+
+    def note_arguments(self) -> None:
+        """The stop is left, and the target still stands: note what :meth:`will_note_arguments` has found."""
+        if self._to_note is not None:
+            self._native.note_arguments(*self._to_note)
+            self._to_note = None
 
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
@@ -269,12 +290,27 @@ class ValueReader:
         except SymbolError:
             return {}  # it is not known what code is there
 
-    async def _passed(self, number: int, frame: NativeFrame, name: str) -> Value | None:
-        """The argument of this name, where the function has no debug info; None where it has none of the name."""
-        if frame.line is not None or not name.isidentifier():
+    async def _passed(
+        self, number: int, frame: NativeFrame, expression: str, style: str, may_stop: bool
+    ) -> Value | None:
+        """An argument, or an expression about arguments, where the function has no debug info; None for any other.
+
+        Raises CommandError where it has no value.
+        """
+        names = names_in(expression)
+        found = self.signature_at(frame.pc, frame.level > 0) if frame.line is None and names else None
+        if found is None or names.isdisjoint({"this", *(one.name for one in found[1].parameters)}):
             return None
-        rows = await self._arguments(number, frame)
-        return next((row for row in rows if row.name == name), None)
+        what = await self._passing_now(number, frame, *found)
+        rows = await self._passed_rows(number, frame, found[0], what)
+        if names.isdisjoint(row.name for row in rows):
+            return None
+        row = next((row for row in rows if row.name == expression), None)
+        if row is None:
+            row = await self._native.evaluate_passed(
+                number, frame.level, expression, found[0], what, rows, style, may_stop
+            )
+        return self.native_value(row)
 
     async def evaluate_native(
         self, expression: str, tid: int, frame: Frame, style: str = "", may_stop: bool = False
@@ -287,10 +323,11 @@ class ValueReader:
 
         async def read() -> Value:
             number = await self._reads.gdb_thread(tid)
-            passed = await self._passed(number, frame, expression) if isinstance(frame, NativeFrame) else None
-            if passed is not None:
-                return passed
             try:
+                if isinstance(frame, NativeFrame):
+                    passed = await self._passed(number, frame, expression, style, may_stop)
+                    if passed is not None:
+                        return passed
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
             except CommandError as error:
                 raise EvaluationError(error.message, instead_of(expression, error.message)) from error

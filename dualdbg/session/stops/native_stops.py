@@ -24,8 +24,8 @@ class NativeStops:
     """The readers of native stops.
 
     ``new_program`` is awaited when the process has replaced its program with another, before its first instruction.
-    ``before_shown`` is work that is done before a stop is told; ``note_arguments`` keeps what a thread passes to the
-    function in whose frame it stands. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop.
+    ``before_shown`` is work that is done before a stop is told; ``will_note_arguments`` keeps what a thread passes to
+    the function in whose frame it stands. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop.
     """
 
     loop: Loop
@@ -36,7 +36,7 @@ class NativeStops:
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
     read_meanwhile: Callable[[], None] = lambda: None
     new_program: Callable[[], Awaitable[None]] = field(init=False)
-    note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
+    will_note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
 
     async def read(self, effect: ReadNative) -> None:
         """Read one fact and report it. A stop that cannot be read is shown as it is."""
@@ -98,7 +98,7 @@ class NativeStops:
         done, result = await self.steps.stopped_natively(step, verdict.reason, effect.facts.stop)
         picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(verdict))
         picture = replace(picture, result=result)
-        await self.note_arguments(effect.hold.tid, picture.frame)
+        await self.will_note_arguments(effect.hold.tid, picture.frame)
         for work in self.before_shown:
             await work(verdict)
         self.read_meanwhile()

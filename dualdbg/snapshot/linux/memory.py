@@ -175,10 +175,13 @@ class ProcessMemory(Memory):
     def capture(self, start: int, end: int) -> None:
         """Keep the pages of [start, end) as they are now; what is not mapped is left out."""
         first = start // PAGE * PAGE
-        data = self._read_live(first, -(-end // PAGE) * PAGE - first)
+        self.give(first, self._read_live(first, -(-end // PAGE) * PAGE - first))
+
+    def give(self, start: int, data: bytes) -> None:
+        """What was read of the pages from ``start`` on, which is where one begins."""
         view = memoryview(data)
         for offset in range(0, len(data) // PAGE * PAGE, PAGE):
-            self._pages[(first + offset) // PAGE] = view[offset : offset + PAGE]
+            self._pages[(start + offset) // PAGE] = view[offset : offset + PAGE]
 
     def _load(self, page: int) -> bytes | None:
         if page in self._missing:

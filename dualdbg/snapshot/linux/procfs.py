@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from ...locale_encoding import decoded
 from ...shared.proc_files import Mapping, mappings, read_maps, read_stat, read_status
@@ -104,13 +106,20 @@ def _short_number(word: bytes) -> int | None:
     return int(word) if word.isdigit() and len(word) <= _MOST_DIGITS else None
 
 
-def read_threads(pid: int, deep: bool, sleeps: bool = False) -> list[ThreadFacts]:
-    """The threads of a process, main thread first. ``deep``: also the wait channel and the system call."""
+def thread_ids(pid: int) -> list[int]:
+    """The threads of a process by their ids, main thread first; none where it has ended."""
     try:
-        names = os.listdir(f"/proc/{pid}/task")
+        return sorted(map(int, os.listdir(f"/proc/{pid}/task")))
     except OSError:
         return []
-    threads = [_thread(pid, tid, deep, sleeps) for tid in sorted(map(int, names))]
+
+
+def read_threads(
+    pid: int, deep: bool, sleeps: bool = False, known: AnyMapping[int, ThreadFacts] = MappingProxyType({})
+) -> list[ThreadFacts]:
+    """The threads of a process, main thread first. ``deep``: also the wait channel and the system call. ``known``:
+    those of which nothing has to be read."""
+    threads = [known.get(tid) or _thread(pid, tid, deep, sleeps) for tid in thread_ids(pid)]
     return [thread for thread in threads if thread is not None]
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import threading
 import time
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ...errors import TargetError, TargetGone
@@ -40,7 +42,10 @@ NT_PRSTATUS = 1
 _OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)
 EVENT_STOP = 128
 WALL = 0x40000000
-_TO_STOP = patient(0.25)  # seconds; a thread that does not stop by then cannot be woken
+_TO_STOP = patient(
+    0.25
+)  # seconds; a thread that sleeps uninterruptibly and does not stop by then is left out
+_TO_RUN = patient(10.0)  # seconds for one that can stop, but has to be given a processor first
 # Seconds in which a thread stops that is on a processor or can be woken: meanwhile we do not sleep, for a sleep takes
 # longer than it was asked to (PR_SET_TIMERSLACK).
 _AT_ONCE = 0.0003
@@ -49,6 +54,11 @@ _TO_TAKE = patient(5.0)  # seconds for a thread to take a signal that is pending
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.ptrace.restype = ctypes.c_long
 _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+# Threads that one of ours has seized and that did not stop in time, both by id: ours, theirs. Such a thread stops as
+# soon as it can, and only the thread of ours that has seized it can let it go on.
+_left: set[tuple[int, int]] = set()
 
 
 class _Iovec(ctypes.Structure):
@@ -67,10 +77,13 @@ class Hold:
     """Every thread of ``pid`` held still, from :meth:`take` until :meth:`release`. Both must run in the same thread.
 
     ``stubborn`` are the threads that did not stop within the deadline, because they sleep uninterruptibly (state D).
+    They stop when they wake, and are let go by the next hold of the same process by the same thread, or by its end.
+    ``spared``: threads that are not held.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, spared: Collection[int] = ()) -> None:
         self.pid = pid
+        self._spared = spared
         self.threads: list[HeldThread] = []
         self.stubborn: list[int] = []
         self.seconds = 0.0
@@ -142,9 +155,12 @@ class Hold:
             raise TargetGone(f"process {self.pid} has ended") from None
         fresh = []
         for tid in tids:
-            if tid in self._seized:
+            if tid in self._seized or tid in self._spared:
                 continue
             problem = request(SEIZE, tid)
+            if problem == errno.EPERM and (threading.get_native_id(), tid) in _left:
+                _left.discard((threading.get_native_id(), tid))
+                problem = 0  # it is seized since an earlier hold
             if problem == errno.ESRCH or (problem == errno.EPERM and _is_ending(self.pid, tid)):
                 continue
             if problem:
@@ -155,14 +171,14 @@ class Hold:
             # zombie that we trace. A main thread cannot be collected before the other threads of its process.
             if request(INTERRUPT, tid) == 0 or tid != self.pid:
                 fresh.append(tid)
-        if not self._seized:
+        if not self._seized and not self._spared:
             raise TargetGone(f"process {self.pid} has ended")
         return fresh
 
     def _wait_for(self, tids: list[int], deadline: float) -> None:
         waiting = set(tids)
         began = time.perf_counter()
-        end = began + deadline
+        end, latest = began + deadline, began + max(deadline, _TO_RUN)
         while waiting:
             for tid in list(waiting):
                 try:
@@ -176,13 +192,21 @@ class Hold:
                 if os.WIFSTOPPED(status):
                     is_event = status >> 16 == EVENT_STOP
                     self._signals[tid] = 0 if is_event else os.WSTOPSIG(status)
-            if waiting and time.perf_counter() > end:
+            now = time.perf_counter()
+            if waiting and now > end and (now > latest or all(map(self._cannot_stop, waiting))):
                 self.stubborn += sorted(waiting)
+                _left.update((threading.get_native_id(), tid) for tid in waiting)
                 return
             if waiting and time.perf_counter() - began < _AT_ONCE:
                 os.sched_yield()
             elif waiting:
                 time.sleep(0.00005)
+
+    def _cannot_stop(self, tid: int) -> bool:
+        try:
+            return read_stat(f"/proc/{self.pid}/task/{tid}/stat").state == "D"
+        except OSError:
+            return True  # it has ended
 
 
 def read_registers(tid: int) -> Registers | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...known.python_files import why_no_python
@@ -13,17 +14,19 @@ from ...stacks.loops import with_loops
 from ...stacks.merge import merge
 from ...stacks.roles import is_base, rules_of
 from ...stacks.task_frames import with_visible_frames
+from ...symbols.address_space import Module
 from ...symbols.objfile import Objfile
-from ...symbols.source_lines import Line, SourceLines
+from ...symbols.source_lines import SourceLines
 from ...symbols.torch.compiled_code import with_program_lines
 from ..capture import Captured
 from ..cpython.reader import PythonThreadState
 from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
+from ..known import Code, Place
 from ..linux.descriptors import describe_descriptor
 from ..linux.procfs import ThreadFacts
 from ..linux.registers import Registers
 from ..linux.system_calls import describe, descriptor_of
-from ..unwind.unwinder import RawFrame, Unwinder, Unwound
+from ..unwind.unwinder import Unwinder, Unwound
 
 # A thread that waits for the GIL stands in one of these; only the C library's wait functions are called from them.
 _GIL_WAITS = frozenset(
@@ -47,11 +50,14 @@ class Assembler:
         self._unwound: dict[int, Unwound] | None = None
         self._lines: SourceLines | None = None
         self._lines_missing: list[str] = []
-        self.unwinder = Unwinder(captured.memory, captured.modules, captured.is_code)
-        self._names: dict[tuple[int, bool], tuple[str | None, str | None]] = {}
-        self._languages: dict[tuple[int, bool], str | None] = {}
-        holder_file = captured.interpreter.module if captured.interpreter is not None else None
-        self._rules = rules_of((module.path for module in captured.modules), holder_file)
+        self._learnt = learnt = captured.learnt
+        if learnt.unwinder is None:
+            learnt.unwinder = Unwinder(captured.memory, captured.modules, captured.is_code)
+        self.unwinder = learnt.unwinder.of_moment(captured.memory, captured.is_code)
+        if learnt.rules is None:
+            holder_file = captured.interpreter.module if captured.interpreter is not None else None
+            learnt.rules = rules_of((module.path for module in captured.modules), holder_file)
+        self._rules = learnt.rules
         self._python = captured.states
         holder = captured.python.gil_holder if captured.python is not None else None
         self._holder = next(
@@ -64,11 +70,20 @@ class Assembler:
         captured = self._captured
         if self._unwound is None:
             self._unwound = {
-                facts.tid: self.unwinder.unwind(captured.registers[facts.tid])
+                facts.tid: self._unwind(facts.tid)
                 for facts in captured.threads
                 if facts.tid in captured.registers
             }
         return self._unwound
+
+    def _unwind(self, tid: int) -> Unwound:
+        rest = self._captured.rests.get(tid)
+        if rest is not None and rest.unwound is not None:
+            return rest.unwound
+        unwound = self.unwinder.unwind(self._captured.registers[tid])
+        if rest is not None:
+            rest.unwound = unwound
+        return unwound
 
     def report(self, lines: SourceLines | None = None) -> ProcessReport:
         """What the process does. ``lines`` looks up file and line of native frames; without, they have none."""
@@ -119,54 +134,57 @@ class Assembler:
 
     def _look_up_names(self, unwound: dict[int, Unwound]) -> None:
         """The function and the file of every frame; each library is asked once for all of its addresses."""
-        wanted: dict[int, set[int]] = {}
-        places = {(frame.pc, frame.is_call) for stack in unwound.values() for frame in stack.frames}
-        for pc, is_call in places:
-            module = self.unwinder.module_at(pc)
-            if module is None:
-                self._names[pc, is_call] = None, None
+        known = self._learnt.code
+        wanted: dict[int, list[Place]] = {}
+        for pc, is_call in {
+            (frame.pc, frame.is_call) for stack in unwound.values() for frame in stack.frames
+        }:
+            if (pc, is_call) in known:
                 continue
-            self._names[pc, is_call] = None, module.path
-            if module.library is not None:
-                wanted.setdefault(module.start, set()).add(pc - is_call - module.bias)
-        if self._lines is not None:
-            self._look_up_lines(self._lines, wanted)
-        symbols = {}
-        for start, addresses in wanted.items():
-            module = self.unwinder.module_at(start)
-            assert module is not None and module.library is not None
-            symbols[start] = module.library.symbols_at(addresses)
-        for pc, is_call in places:
             module = self.unwinder.module_at(pc)
-            if module is not None and module.start in symbols:
-                symbol = symbols[module.start][pc - is_call - module.bias]
-                self._names[pc, is_call] = symbol.short_name if symbol else None, module.path
-                self._languages[pc, is_call] = symbol.language if symbol else None
+            if module is not None and module.library is not None:
+                wanted.setdefault(module.start, []).append((pc, is_call))
+            else:
+                known[pc, is_call] = Code(None, module.path if module is not None else None)
+        modules = [module for start in wanted if (module := self.unwinder.module_at(start)) is not None]
+        addresses = {
+            module.start: {pc - is_call - module.bias for pc, is_call in wanted[module.start]}
+            for module in modules
+        }
+        if self._lines is not None and modules:
+            self._look_up_lines(self._lines, modules, addresses)
+        for module in modules:
+            assert module.library is not None
+            symbols = module.library.symbols_at(addresses[module.start])
+            for pc, is_call in wanted[module.start]:
+                address = pc - is_call - module.bias
+                symbol = symbols[address]
+                known[pc, is_call] = Code(
+                    symbol.short_name if symbol else None,
+                    module.path,
+                    symbol.language if symbol else None,
+                    self._lines.at(module.library, address) if self._lines is not None else (),
+                )
 
-    def _look_up_lines(self, lines: SourceLines, wanted: dict[int, set[int]]) -> None:
-        """``wanted``: link-time addresses by the start of a module."""
+    def _look_up_lines(
+        self, lines: SourceLines, modules: Sequence[Module], addresses: Mapping[int, set[int]]
+    ) -> None:
+        """``addresses``: link-time addresses by the start of a module."""
         places: dict[Objfile, set[int]] = {}
-        for start, addresses in wanted.items():
-            module = self.unwinder.module_at(start)
-            assert module is not None and module.library is not None
+        for module in modules:
+            assert module.library is not None
             if lines.are_read(module.library, module.path):
-                places.setdefault(module.library, set()).update(addresses)
+                places.setdefault(module.library, set()).update(addresses[module.start])
         self._lines_missing = lines.look_up(places)
-
-    def _places(self, raw: RawFrame) -> tuple[Line, ...]:
-        """Where a frame stands in the source: calls that are inlined in it first."""
-        module = self.unwinder.module_at(raw.pc)
-        if self._lines is None or module is None or module.library is None:
-            return ()
-        return self._lines.at(module.library, raw.pc - raw.is_call - module.bias)
 
     def _native(self, unwound: Unwound) -> list[NativeFrame]:
         frames: list[NativeFrame] = []
         for raw in unwound.frames:
-            function, library = self._names[raw.pc, raw.is_call]
+            code = self._learnt.code[raw.pc, raw.is_call]
+            function, library = code.function, code.library
             if raw.is_signal:
                 function = SIGNAL_FRAME
-            *inlined, own = self._places(raw) or (None,)
+            *inlined, own = code.lines or (None,)
             for place in inlined:
                 assert place is not None
                 frames.append(
@@ -177,10 +195,9 @@ class Assembler:
             file, line = (own.file, own.line) if own is not None else (None, None)
             if function is None and own is not None:
                 function = own.function
-            language = self._languages.get((raw.pc, raw.is_call))
             frames.append(
                 NativeFrame(
-                    len(frames), raw.pc, function, library, file, line, raw.sp, source_language=language
+                    len(frames), raw.pc, function, library, file, line, raw.sp, source_language=code.language
                 )
             )
         return frames
@@ -189,13 +206,8 @@ class Assembler:
 
     def _thread(self, facts: ThreadFacts, unwound: Unwound | None) -> ThreadReport:
         captured = self._captured
-        native = self._native(unwound) if unwound is not None else []
         state = self._python.get(facts.tid)
-        python = list(state.frames) if state is not None else []
-        loops = [frame.loop for frame in python if frame.loop is not None]
-        native = with_loops(native, loops)
-        stack = merge(facts.tid, native, python, self._rules, self._trouble(facts, unwound, state))
-        stack = with_program_lines(stack)
+        stack, native = self._stack(facts, unwound, state)
         waits = waits_for_gil(native)
         registers = captured.registers.get(facts.tid)
         call = self._system_call(facts, registers)
@@ -209,7 +221,7 @@ class Assembler:
                 waits_for_gil=waits if captured.python is not None else None,
                 state=None,
             ),
-            stack=_without_c_library(_with_guesses(stack, unwound)),
+            stack=stack,
             state=facts.state,
             system_call=call,
             wait_channel=facts.wait_channel,
@@ -221,6 +233,24 @@ class Assembler:
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),
         )
+
+    def _stack(
+        self, facts: ThreadFacts, unwound: Unwound | None, state: PythonThreadState | None
+    ) -> tuple[Stack, list[NativeFrame]]:
+        """The stack of a thread, and its native frames alone."""
+        python = list(state.frames) if state is not None else []
+        trouble = self._trouble(facts, unwound, state)
+        key = (facts.tid, tuple(unwound.frames) if unwound is not None else None, tuple(python), trouble)
+        known = self._learnt.stacks.get(key)
+        if known is not None:
+            return known
+        native = self._native(unwound) if unwound is not None else []
+        loops = [frame.loop for frame in python if frame.loop is not None]
+        native = with_loops(native, loops)
+        stack = with_program_lines(merge(facts.tid, native, python, self._rules, trouble))
+        made = _without_c_library(_with_guesses(stack, unwound)), native
+        self._learnt.keep(key, made)
+        return made
 
     def _trouble(
         self, facts: ThreadFacts, unwound: Unwound | None, state: PythonThreadState | None

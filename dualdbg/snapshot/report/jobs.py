@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...known.python_files import is_of_a_library
 from ...known.torch_operations import FRAMES
+from ...known.worker_processes import is_loader, is_of_multiprocessing
 from ...model import NativeFrame, PythonFrame
 from ..facts import Collective, Distributed, ProcessReport, ThreadReport
 from .collectives import Member
@@ -23,11 +25,12 @@ _WAITS = ("c10d::",)  # C++ functions that the main thread is in while it waits 
 
 def jobs(processes: Sequence[ProcessReport]) -> list[list[ProcessReport]]:
     """The ranks of each job: processes of the same parent and program. A rank's own children are none."""
-    ranks = {process.pid for process in processes if process.threads and _is_rank(process)}
+    processes = [each for each in processes if each.threads and not is_loader(_functions(each))]
+    ranks = {process.pid for process in processes if _is_rank(process)}
     found: dict[tuple[object, ...], list[ProcessReport]] = {}
     parents = {process.pid: process.parent for process in processes}
     for process in processes:
-        if process.threads and not _is_below(process.pid, ranks, parents):
+        if not _is_below(process.pid, ranks, parents):
             key = (process.parent, *process.command.split()[:2])
             found.setdefault(key, []).append(process)
     return [job for job in found.values() if any(process.pid in ranks for process in job)]
@@ -37,26 +40,48 @@ def rank_processes(processes: Sequence[ProcessReport]) -> list[ProcessReport]:
     """The ranks of all jobs, and the processes that a launcher has given a rank: these may not have begun yet."""
     members = {process.pid for job in jobs(processes) for process in job}
     told = [process for process in processes if process.label is not None and process.threads]
-    ones = [OfRank(each.pid, each.parent, each.label, each.python is not None) for each in told]
-    members |= those_that_are_ranks(ones)
+    members |= those_that_are_ranks([_of_rank(each) for each in told])
     return [process for process in processes if process.pid in members]
+
+
+def _of_rank(process: ProcessReport) -> OfRank:
+    functions = _functions(process)
+    return OfRank(
+        process.pid,
+        process.parent,
+        process.label,
+        process.python is not None,
+        is_loader(functions),
+        is_of_multiprocessing(functions),
+    )
+
+
+def _functions(process: ProcessReport) -> list[tuple[str | None, str | None]]:
+    frames = process.threads[0].stack.frames
+    return [(frame.function, frame.file) for frame in frames if isinstance(frame, PythonFrame)]
 
 
 @dataclass(frozen=True)
 class OfRank:
-    """A process with a rank in its environment. Its children have the same one there unless they were given another."""
+    """A process with a rank in its environment. Its children have the same one there unless they were given another.
+
+    ``is_loader``: it is a DataLoader's worker. ``is_started``: multiprocessing has started it.
+    """
 
     pid: int
     parent: int
     rank: Hashable
     is_python: bool
+    is_loader: bool = False
+    is_started: bool = False
 
 
 def those_that_are_ranks(ones: Sequence[OfRank]) -> set[int]:
     """Their process ids. What has processes of other ranks below it is a launcher, whatever rank it was given itself.
 
     Of the rest, of processes of one rank, one below the other, the topmost Python is it, else the topmost: what is
-    above is a script or a tool that has started it, what is below are its own children.
+    above is a script or a tool that has started it, what is below are its own children. These may live on when it has
+    ended: a data loader is no rank, and several that multiprocessing has started for the same rank are none either.
     """
     by_pid = {one.pid: one for one in ones}
     for launcher in {pid for one in ones for pid in _above(one, by_pid) if by_pid[pid].rank != one.rank}:
@@ -67,7 +92,13 @@ def those_that_are_ranks(ones: Sequence[OfRank]) -> set[int]:
         one.pid for one in ones if one.is_python and not any(by_pid[pid].is_python for pid in above[one.pid])
     }
     wrappers = {pid for each in found for pid in above[each]}
-    return found | {one.pid for one in ones if not above[one.pid] and one.pid not in wrappers}
+    found |= {one.pid for one in ones if not above[one.pid] and one.pid not in wrappers}
+    of_rank = Counter(by_pid[pid].rank for pid in found)
+    return {
+        pid
+        for pid in found
+        if not (one := by_pid[pid]).is_loader and not (one.is_started and of_rank[one.rank] > 1)
+    }
 
 
 def _above(one: OfRank, by_pid: Mapping[int, OfRank]) -> list[int]:

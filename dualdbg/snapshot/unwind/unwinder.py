@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
@@ -61,6 +62,12 @@ class Unwinder:
         self._rows: dict[int, Row | None] = {}
         self._calls: dict[int, Calls] = {}
         self._sigreturns: dict[int, bool] = {}
+
+    def of_moment(self, memory: Memory, is_code: Callable[[int], bool]) -> Unwinder:
+        """One for another moment of the same process, which knows what this one has learnt of the files."""
+        other = copy(self)
+        other._memory, other._is_code, other._sigreturns = memory, is_code, {}
+        return other
 
     def module_at(self, address: int) -> Module | None:
         """The file that is mapped at ``address``, if any."""

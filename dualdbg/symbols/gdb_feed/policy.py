@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from dualdbg.errors import UsageError
 
 from ...shared.libraries import is_interpreter, is_system
-from ..objfile import Objfile
+
+if TYPE_CHECKING:
+    from ..objfile import Objfile
 
 
 class Load(str, Enum):

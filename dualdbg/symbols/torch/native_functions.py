@@ -29,7 +29,8 @@ class NativeFunction:
     is true for that one. ``implicit``: there is no dispatch table, the one kernel is the operator's own name
     for CompositeImplicitAutograd. ``autogen`` are the overloads that torchgen makes from this one;
     ``generated_from`` is set on those, and their ``schema`` is empty. ``tags`` and ``variants`` (``function``,
-    ``method``) are as written.
+    ``method``) are as written. ``precomputed``: what a structured kernel is given in place of an argument of this
+    name, as the arguments of a schema are written; where the name is empty, behind those that are no outputs.
     """
 
     name: str
@@ -44,6 +45,7 @@ class NativeFunction:
     python_module: str | None = None
     autogen: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
+    precomputed: tuple[tuple[str, str], ...] = ()
     generated_from: NativeFunction | None = None
 
     @property
@@ -159,6 +161,7 @@ def parse(block: str) -> NativeFunction:
     """One entry, from its ``- func:`` line to the line before the next entry."""
     scalars: dict[str, str] = {}
     tables: dict[str, list[tuple[str, str]]] = {}
+    precomputed: list[tuple[str, str]] = []
     key = "func"
     for line in block.splitlines():
         content = _without_comment(line)
@@ -168,6 +171,9 @@ def parse(block: str) -> NativeFunction:
         left, colon, right = content.strip().partition(": ")
         if line.startswith(_ENTRY):
             scalars["func"] = content[len(_ENTRY) :].strip()
+        elif key == "precomputed" and content.lstrip().startswith("- "):
+            name, arrow, instead = content.strip()[len("- ") :].partition(" -> ")
+            precomputed.append((name, instead) if arrow else ("", name))
         elif indent == 2:
             key = left.rstrip(":")
             if colon:
@@ -194,6 +200,7 @@ def parse(block: str) -> NativeFunction:
         python_module=scalars.get("python_module"),
         autogen=_listed(scalars.get("autogen", "")),
         tags=_listed(scalars.get("tags", "").strip("[]")),
+        precomputed=tuple(precomputed),
     )
 
 

@@ -31,6 +31,12 @@ _BASE = {
     "Tensor": "at::Tensor",
     "Scalar": "c10::Scalar",
 }
+# In structured kernels (torchgen/api/structured.py).
+_STRUCTURED = {
+    "Tensor?": "at::OptionalTensorRef",
+    "Tensor?[]": "c10::IListRef<at::OptionalTensorRef> const&",
+    "DimVector": "c10::SmallVector<long, 5u>",
+}
 _BY_REFERENCE = {"Tensor", "Scalar", "Tensor?", "Scalar?", "Tensor?[]"}
 # Spellings of one type: they differ by release of PyTorch and by demangler, and a debug build leaves aliases.
 _SYNONYMS = (
@@ -81,6 +87,32 @@ def arguments(schema: str) -> list[Argument]:
         fixed = f"{base}[{size[1:-1]}]" if base == "bool" and size else kind
         found.append(Argument(fixed, name, "!" in annotation))
     return found
+
+
+def structured_arguments(schema: str, precomputed: Sequence[tuple[str, str]]) -> list[Argument]:
+    """What the structured kernel of a schema is given (torchgen/api/structured.py, ``impl_arguments``).
+
+    ``precomputed`` as in :class:`~.native_functions.NativeFunction`.
+    """
+    found: list[Argument] = []
+    instead = dict(precomputed)
+    added = arguments(f"f({instead['']}) -> ()") if "" in instead else []
+    for argument in arguments(schema):
+        if argument.written:
+            found += added
+            added = []
+        if argument.name in instead:
+            found += arguments(f"f({instead[argument.name]}) -> ()")
+        else:
+            found.append(argument)
+    return found
+
+
+def structured_parameters(given: Sequence[Argument]) -> tuple[str, ...]:
+    """The parameters of a structured kernel that is given these, in the spelling that is compared."""
+    return tuple(
+        normal(_STRUCTURED.get(argument.type) or _parameter(argument, symbolic=False)) for argument in given
+    )
 
 
 def returns(schema: str) -> list[tuple[str, bool]]:

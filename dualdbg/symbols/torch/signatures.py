@@ -13,7 +13,16 @@ from ..names import cxx_names
 from ..names.signature import Parameter, Signature
 from ..names.symbol import Symbol
 from .native_functions import NativeFunction
-from .native_signature import arguments, kernel_parameters, parameter_types, parameters_of, result_of, returns
+from .native_signature import (
+    arguments,
+    kernel_parameters,
+    parameter_types,
+    parameters_of,
+    result_of,
+    returns,
+    structured_arguments,
+    structured_parameters,
+)
 from .operators import OperatorTable
 
 _KEYS = "c10::DispatchKeySet"
@@ -60,8 +69,7 @@ def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature |
         kernels = operators.with_kernel(match["name"])
         if of is not None:  # torchgen makes it, and names it in no table
             kernels = [(entry, match["name"]) for entry in operators.lookup(of["name"])]
-        found = _agreed(symbol, kernels, types)
-        return Signature(found.parameters, hidden=False, member=True) if found is not None else None
+        return _structured(symbol, kernels, types)
     match = _KERNEL.fullmatch(name)
     return _agreed(symbol, operators.with_kernel(match["name"]), types) if match is not None else None
 
@@ -105,6 +113,21 @@ def _agreed(
         result = result_of(entry.schema, symbolic)
         found.add(Signature(tuple(map(Parameter, names, types)), hidden, result=result))
     return found.pop() if len(found) == 1 else None
+
+
+def _structured(
+    symbol: Symbol, kernels: Iterable[tuple[NativeFunction, str]], types: list[str]
+) -> Signature | None:
+    """The same of a structured kernel: a member that returns nothing."""
+    given = parameters_of(symbol.name)
+    found: set[tuple[str, ...]] = set()
+    for entry, _ in kernels:
+        passed = structured_arguments(entry.schema, entry.precomputed) if entry.schema else []
+        if structured_parameters(passed) == given:
+            found.add(tuple(argument.name for argument in passed))
+    if len(found) != 1:
+        return None
+    return Signature(tuple(map(Parameter, found.pop(), types)), hidden=False, member=True)
 
 
 def normal_parameters(schema: str, kernel: str) -> tuple[str, ...]:

@@ -53,7 +53,9 @@ def pydevd_of(functions: Any) -> Any:
         own = sys.breakpointhook
         pydevd = functions.import_pydevd(settings["debugpy"], settings["pycache"])
         functions.changes().undo_side_effects(pydevd)
-        setattr(pydevd, HOOK, functions.load_beside("dualdbg_api").BreakpointHook(own))
+        hook = functions.load_beside("dualdbg_api").BreakpointHook(own)
+        hook.end()  # the import has set it; we are not there before the session is
+        setattr(pydevd, HOOK, hook)
     elif not os.path.abspath(str(pydevd.__file__)).startswith(settings["debugpy"] + os.sep):
         if not hasattr(pydevd, "dualdbg_probe"):
             raise RuntimeError("the program has imported a pydevd of its own, %s" % pydevd.__file__)
@@ -66,8 +68,6 @@ def pydevd_of(functions: Any) -> Any:
     if pydevd.get_global_debugger() is not None:
         raise RuntimeError("another Python debugger (debugpy or PyCharm's) is at work in the program")
     setattr(pydevd, MADE_OF, settings["made_of"])
-    if hasattr(pydevd, HOOK):  # else the program was launched by us once
-        getattr(pydevd, HOOK).begin()
     return pydevd
 
 
@@ -205,6 +205,8 @@ def connect() -> None:
     functions.load_probe(pydevd)
     # First: a session that has gone leaves no half of a debugger here.
     connection = open_connection(functions)
+    if hasattr(pydevd, HOOK):  # else the program was launched by us once
+        getattr(pydevd, HOOK).begin()
     pydevd.start_client = lambda host, port: connection
     forget_stops_and_steps()
     pydevd.PyDB = attached(pydevd, functions)
@@ -241,13 +243,24 @@ class Quickly:
             sys.setswitchinterval(self.before)
 
 
+def in_turn() -> Any:
+    """While it is entered, code of a later session waits: that of one that was cut off may still import pydevd.
+
+    Python's lock for the import of a module of this name, which is none: nothing of it stays behind.
+    """
+    import _frozen_importlib
+
+    importing: Any = _frozen_importlib
+    return importing._ModuleLockManager(BOOTSTRAP_NAME)
+
+
 def run() -> None:
     """The body of our thread."""
     started.append(_thread.get_native_id())
     threading.current_thread().pydev_do_not_trace = True  # type: ignore[attr-defined]
     threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     try:
-        with Quickly():
+        with Quickly(), in_turn():
             check_threads()
             connect()
     except SessionGone:

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 
-def telling(pydevd: Any, debugger: Any, set_events: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that pydevd calls for ``sys.monitoring.set_events``, so that those that go on are looked at, too."""
+def telling(
+    pydevd: Any, debugger: Any, set_events: Callable[..., Any], disable: Callable[[], Any]
+) -> Callable[..., Any]:
+    """The function that pydevd calls for ``sys.monitoring.set_events``, so that those that go on are looked at, too.
+
+    ``disable``: the answer of what need not be looked at again.
+    """
     monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
     known = (
         pydevd.threading._active
@@ -32,7 +37,7 @@ def telling(pydevd: Any, debugger: Any, set_events: Callable[..., Any]) -> Calla
         return thread not in known or pydevd.pydevd_sys_monitoring.enable_code_tracing(thread, code, frame)
 
     def resumed(code: CodeType, offset: int) -> Any:
-        return None if looked_at(code) else monitoring.DISABLE
+        return None if looked_at(code) else disable()
 
     def thrown(code: CodeType, offset: int, error: BaseException) -> None:
         looked_at(code)  # this event cannot be disabled at a place

@@ -25,6 +25,9 @@ KEPT = (
     "_contextvars",
 )  # it looks for itself in sys.modules at each catch_warnings
 MACHINERY = "<frozen importlib._bootstrap>"  # frames of this file are left out of tracebacks
+# What pydevd imports for a console of its own and for its runner of tests, which nobody uses here: with all that they
+# import in turn (ssl, email, expat) a fifth of its import, and a dozen libraries for gdb to look at.
+UNUSED = ("xmlrpc.client", "xmlrpc.server", "http.server")
 
 
 class Imports:
@@ -85,6 +88,21 @@ class Imports:
             return module
 
         self.machinery.module_from_spec, self.made = module_from_spec, made
+
+    def leave_out(self) -> "Dict[str, ModuleType]":
+        """Puts others in the place of modules that the debugger imports and does not use; :meth:`take_out` ends it.
+
+        What is asked of them is imported when it is called.
+        """
+        others = {name: stand_in(name) for name in UNUSED if name not in sys.modules and not self.begun}
+        sys.modules.update(others)
+        return others
+
+    def take_out(self, others: "Dict[str, ModuleType]") -> None:
+        """The modules of :meth:`leave_out` are not to be found any more, but by those that have them."""
+        for name, other in others.items():
+            if sys.modules.get(name) is other:
+                del sys.modules[name]
 
     def program_begins(self) -> None:
         """All that the debugger has imported is put away."""
@@ -230,6 +248,23 @@ class Imports:
             if module is not None and all(part == "*" or hasattr(module, part) for part in fromlist or ()):
                 return module
         return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+def stand_in(name: str) -> "ModuleType":
+    """A module whose attributes are functions: they call those of the module ``name``, and import it for that."""
+    module = type(sys)(name)
+
+    def attribute(wanted: str) -> "Any":
+        if wanted.startswith("__"):
+            raise AttributeError(wanted)
+
+        def called(*values: "Any", **named: "Any") -> "Any":
+            return getattr(__import__(name, fromlist=[wanted]), wanted)(*values, **named)
+
+        return called
+
+    module.__getattr__ = attribute  # type: ignore[method-assign]
+    return module
 
 
 def is_of_the_interpreter(fromlist: "Any") -> bool:

@@ -135,6 +135,7 @@ def quick(pydevd: Any, failed: int) -> type:
                 return
             number = pydevd.threading.get_ident()
             self.stopped_in[number] = frame
+            self.announce(thread)
             try:
                 super().do_wait_suspend(thread, frame, *given, **named)
             finally:
@@ -142,6 +143,16 @@ def quick(pydevd: Any, failed: int) -> type:
             self.stepping().forget_waiting(self, pydevd, thread)
             if self.watches is not None:
                 self.watches.goes_on()
+
+        def announce(self, thread: Any) -> None:
+            """Have the stop of the current ``thread`` told, unless it was let go already.
+
+            pydevd tells of no stop that has begun before the last one that was told. This one may have begun so, and
+            hold all threads only now that the user has left the other: nobody would know of it.
+            """
+            stops_itself = thread.stop_reason != pydevd.CMD_THREAD_SUSPEND
+            if stops_itself and thread.additional_info.pydev_state == pydevd.STATE_SUSPEND:
+                self.threads_suspended_single_notification.increment_suspend_time()
 
         def initialize_network(self, sock: Any, terminate_on_socket_close: bool = True) -> None:
             self.writer = pydevd.WriterThread(sock, self, terminate_on_socket_close=terminate_on_socket_close)
@@ -237,11 +248,12 @@ def quick(pydevd: Any, failed: int) -> type:
 
 
 def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
-    """From 3.12 on: what pydevd's callbacks for events find while ``debugger`` leaves, and afterwards.
+    """From 3.12 on: what pydevd's callbacks for events find.
 
-    A callback may be running in another thread at that moment. It asks several times for the debugger, and for events
-    of code. Without a debugger it would raise AttributeError in the program. Without pydevd's tool it would raise
-    ValueError, or take that tool again.
+    What they answer may be out of date (dualdbg_restarts.py). While ``debugger`` leaves, and afterwards, a callback may
+    be running in another thread. It asks several times for the debugger, and for events of code. Without a debugger
+    it would raise AttributeError in the program. Without pydevd's tool it would raise ValueError, or take that tool
+    again.
     """
     module: Any = sys.modules[
         pydevd.pydevd_sys_monitoring.stop_monitoring.__module__
@@ -265,9 +277,18 @@ def keep_for_callbacks(pydevd: Any, debugger: Any) -> None:
 
     names = "get_events", "set_events", "get_local_events", "set_local_events", "free_tool_id"
     changed = {name: while_used(getattr(real, name)) for name in names}
+    restarts = pydevd.dualdbg_presentation.beside("dualdbg_restarts").Restarts()
     begun = pydevd.dualdbg_presentation.beside("dualdbg_begun")
-    changed["set_events"] = begun.telling(pydevd, debugger, changed["set_events"])
-    module.monitor = Found({**vars(real), **changed, "use_tool_id": use_tool_id})
+    changed["set_events"] = begun.telling(pydevd, debugger, changed["set_events"], restarts.disable)
+    changed.update(use_tool_id=use_tool_id, restart_events=restarts.restart)
+
+    class Monitoring(Found):
+        @property
+        def DISABLE(self) -> Any:
+            return restarts.disable()
+
+    kept = {name: value for name, value in vars(real).items() if name != "DISABLE"}
+    module.monitor = Monitoring({**kept, **changed})
     module.GlobalDebuggerHolder = Found({"global_dbg": debugger})
 
 

@@ -207,10 +207,10 @@ class Watches:
             self._bound, self._ending, self._everywhere = bound, ending, everywhere
             if self._means is None and self._all:
                 beside = self._pydevd.dualdbg_presentation.beside
-                monitors = self._pydevd.PYDEVD_USE_SYS_MONITORING
-                self._means = (
-                    Monitored(self) if monitors else beside("dualdbg_traced").Traced(self, self._debugger)
-                )
+                if self._pydevd.PYDEVD_USE_SYS_MONITORING:
+                    self._means = Monitored(self, beside("dualdbg_restarts").Restarts())
+                else:
+                    self._means = beside("dualdbg_traced").Traced(self, self._debugger)
             if self._means is not None:
                 lines = {frame.f_code for number, frame in ending.items() if number in bound}
                 self._means.hear(bool(everywhere), lines, {frame.f_code for frame in ending.values()})
@@ -404,8 +404,8 @@ class Watches:
 class Monitored:
     """From 3.12 on: hears of lines and ends by sys.monitoring; of one function where that is enough."""
 
-    def __init__(self, watches: Watches) -> None:
-        self._watches = watches
+    def __init__(self, watches: Watches, restarts: Any) -> None:
+        self._watches, self._restarts = watches, restarts
         self._tool: Optional[int] = None
         self._lines: Set[CodeType] = set()  # those of which something is heard
 
@@ -425,7 +425,7 @@ class Monitored:
         everything = each | events.PY_UNWIND
         monitoring.set_events(self._tool, everything if everywhere else events.PY_UNWIND if ends else 0)
         if everywhere:
-            monitoring.restart_events()
+            self._restarts.restart()
         if not (everywhere or ends):
             monitoring.free_tool_id(self._tool)
             self._tool = None
@@ -456,7 +456,7 @@ class Monitored:
             watches.happens(frame, LINE, line)
             return None
         # Where all lines are heard of, those that the user does not see are of no interest to anybody.
-        return sys.monitoring.DISABLE if watches.is_everywhere else None  # type: ignore[attr-defined,unused-ignore]
+        return self._restarts.disable() if watches.is_everywhere else None
 
     def _returned(self, code: CodeType, offset: int, value: Any) -> Any:
         frame = sys._getframe(1)
@@ -480,5 +480,5 @@ class Monitored:
             watches.happens(frame, event, line)
             return None
         if watches.is_everywhere and event != RAISE:
-            return sys.monitoring.DISABLE  # type: ignore[attr-defined,unused-ignore]
+            return self._restarts.disable()
         return None

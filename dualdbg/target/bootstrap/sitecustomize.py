@@ -163,6 +163,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         sys.dont_write_bytecode = False
     api = load_beside("dualdbg_api")
     keep_log_private()
+    left_out = imports.leave_out() if imports is not None else {}
     try:
         earlier = api.set_aside()
         spec: Any = util.spec_from_file_location("debugpy", init, submodule_search_locations=[package])
@@ -174,6 +175,8 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         pydevd = __import__("pydevd")
         api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
+        if imports is not None:
+            imports.take_out(left_out)
         sys.pycache_prefix = prefix
         sys.dont_write_bytecode = write_none
         for name, previous in before.items():

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...session.inspect.disassembly import Instruction as CodeRow
 
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction of a disassembly."""
+    """One instruction of a disassembly. ``is_note``: a text about the instruction that follows, with its address."""
 
     address: int
     text: str
     function: str = ""
+    is_note: bool = False
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,18 @@ class Listing:
 
     title: str
     instructions: tuple[Instruction, ...]
+
+
+def with_note(listing: Listing, address: int, text: str) -> Listing:
+    """The listing with a text above the instruction at an address, and no other; as it is where it has none there."""
+    rows: list[Instruction] = []
+    for row in listing.instructions:
+        if row.address == address and not row.is_note:
+            rows.append(Instruction(address, text, is_note=True))
+        if not row.is_note:
+            rows.append(row)
+    found = replace(listing, instructions=tuple(rows))
+    return found if len(rows) > len([row for row in rows if not row.is_note]) else listing
 
 
 def listing_of(rows: Sequence[CodeRow], address: int) -> Listing:

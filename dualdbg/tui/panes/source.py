@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.message import Message
 
 from ..model.looks import Part
-from ..model.machine_code import Listing
+from ..model.machine_code import Listing, with_note
 from ..model.source_text import SourceText
 from ..widgets.line_view import LineView
 
@@ -57,6 +57,17 @@ class SourceView(LineView):
         for index, row in enumerate(listing.instructions):
             if row.address == address:
                 self._go(index)
+
+    def tell_above(self, text: str) -> None:
+        """A text above the execution point, where that is shown in machine code: the Python line that led there."""
+        if self.listing is None or self.current is None:
+            return
+        listing = with_note(self.listing, self.current, text)
+        if listing != self.listing:
+            at = self.cursor + len(listing.instructions) - len(self.listing.instructions)
+            self.listing = listing
+            self.lines_changed()
+            self._go(at)
 
     def show_message(self, text: str) -> None:
         """Nothing to show, and why."""
@@ -116,6 +127,8 @@ class SourceView(LineView):
     def parts(self, line: int, width: int) -> Sequence[Part]:
         if self.listing is not None:
             row = self.listing.instructions[line]
+            if row.is_note:
+                return (("  ", ""), (row.text, "dim"))
             here = row.address == self.current
             address = f"{row.address:#x}  " if width >= _WIDE or not row.function else ""
             return (*self._margin(f"{row.address:#x}", here), (address, "number"), (row.text, ""))
@@ -132,6 +145,8 @@ class SourceView(LineView):
 
     def line_look(self, line: int) -> str:
         if self.current is None:
+            return ""
+        if self.listing is not None and self.listing.instructions[line].is_note:
             return ""
         key = self.listing.instructions[line].address if self.listing is not None else line + 1
         return "current" if key == self.current else ""

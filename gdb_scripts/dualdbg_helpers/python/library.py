@@ -164,9 +164,23 @@ def _ip_address(type_, bits):
         scope = _attributes(objects, kind, address).get("_scope_id")
         named = isinstance(scope, int) and objects.types.of(scope).has(L.STR)
         zone = "%" + name_text(objects, scope) if named else ""
-        return f"{kind.name}('{type_(number)}{zone}')"
+        text = _mapped(objects, number) if type_ is ipaddress.IPv6Address else None
+        return f"{kind.name}('{text or type_(number)}{zone}')"
 
     return write
+
+
+def _mapped(objects, number):
+    """An IPv4 address in the form of IPv6, as the program's version writes it; None for another address.
+
+    Our own interpreter may have another version than the program: 3.13 and later write the four numbers.
+    """
+    if number >> 32 != 0xFFFF:
+        return None
+    low = number & 0xFFFFFFFF
+    if objects.layout.version.minor >= 13:
+        return f"::ffff:{ipaddress.IPv4Address(low)}"
+    return f"::ffff:{low >> 16:x}:{low & 0xFFFF:x}"
 
 
 # -- paths -----------------------------------------------------------------------------------------

@@ -206,6 +206,7 @@ EXACT = {
     "uuid": uuid.UUID(int=0x12345678123456781234567812345678),
     "ip4": ipaddress.ip_address("10.0.0.1"),
     "ip6": ipaddress.ip_address("fe80::1"),
+    "ip6_of_ip4": ipaddress.ip_address("::ffff:10.0.0.1"),
     "path": pathlib.Path("/usr/lib/../x"),
     "path_relative": pathlib.Path("a/./b//c"),
     "path_empty": pathlib.Path(),

@@ -80,13 +80,13 @@ def assemble(world: World) -> Session:
     )
     arrivals = ArrivalReader(gdb, inspector, watch, code, table, session)
     steps = StepEnds(loop, arrivals, momentary, watch, probe, destination)
-    hits: Any = MarkedHits(world, NativeHits(gdb, table, inspector, PID))
+    hits: Any = MarkedHits(world, NativeHits(gdb, table, inspector, native.points.arguments, PID))
     python_hits: Any = MarkedPythonHits(
         world, PythonHits(loop, inspector, table, ThrowOrigins(loop, gdb, inspector, native))
     )
     session.hits = hits
     session.native_stops = NativeStops(loop, Scene(gdb, inspector, freezer), table, hits, steps)
-    session.native_stops.note_arguments = inspector.values.note_arguments
+    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     session.native_stops.new_program = table.program_replaced
     session.python_stops = PythonStops(loop, table, inspector, python_hits, steps)
     session.wait_for_exit = None

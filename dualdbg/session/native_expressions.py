@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from ...errors import SpecError
+from ..errors import SpecError
 
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 _ASSIGNS = re.compile(r"<<=|>>=|\+\+|--|(?<![=!<>])=(?!=)")
-_CALLS = re.compile(r"(?<![\w$])([A-Za-z_][\w:]*)\s*\(")
+_CALLS = re.compile(r"(\.|->)?(?<![\w$])([A-Za-z_][\w:]*)\s*\(")
 _NAMES = re.compile(r"(?<![\w$.>])[A-Za-z_]\w*")
 _WORDS = {
     "and", "or", "not", "in", "is", "true", "false", "True", "False", "None", "null", "nullptr", "nullopt", "NULL"
@@ -34,8 +34,10 @@ def check_expression(expression: str) -> None:
             "a breakpoint only looks; a condition compares with ==, !=, <, >",
         )
     for call in _CALLS.finditer(plain):
-        if call[1] not in _NO_CALLS:
+        if call[2] not in _NO_CALLS:
             raise SpecError(
-                f"{expression!r} would call {call[1]} in the program",
-                'gdb\'s own functions do not: $_streq(text, "a"), $_strlen(text), $_regex(text, "a.*")',
+                f"{expression!r} would call {call[2]} in the program",
+                "without a call a tensor has sizes, strides, ndim, numel, dtype, device, layout: if self.ndim == 2"
+                if call[1]
+                else 'gdb\'s own functions do not: $_streq(text, "a"), $_strlen(text), $_regex(text, "a.*")',
             )

@@ -1,0 +1,67 @@
+"""Values of expressions about arguments of a function without debug info, as a user asks for them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import gdb
+
+from . import passed_expressions
+from .taught import Known
+from .threads import find_frame
+from .values import evaluate, kept_value
+
+_NAME = re.compile(r"(?<![\w$.>:])[A-Za-z_]\w*(?!\w)")
+_QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?|true|false|0x[0-9a-f]+")
+
+
+def evaluate_passed(
+    number: int,
+    level: int,
+    expression: str,
+    entry: int,
+    what: "dict[str, Any]",
+    rows: "dict[str, list[Any]]",
+    style: str = "",
+    seconds: "float | None" = None,
+) -> "dict[str, Any]":
+    """As :func:`values.evaluate`. ``rows``: type, text and handle of each argument, by its name.
+
+    gdb evaluates what is about numbers, and about classes that the caller has debug info of; the rest is what
+    conditions know, at the entry alone.
+    """
+    texts = {name: _as_gdb_reads(name, *row) for name, row in rows.items()}
+    parts = _QUOTED.split(expression)
+    used = {name for part in parts[::2] for name in _NAME.findall(part) if name in texts}
+    if all(texts[name] is not None for name in used):
+        for at in range(0, len(parts), 2):
+            parts[at] = _NAME.sub(lambda found: texts.get(found.group()) or found.group(), parts[at])
+        return evaluate(number, level, "".join(parts), style, seconds, stands_for=expression)
+    found = passed_expressions.evaluate(expression, Known(entry, what), find_frame(number, level))
+    if found is None:
+        without = sorted(name for name in used if texts[name] is None)
+        lost = [name for name in without if rows[name][1].startswith("<not known")]
+        if lost:
+            raise gdb.GdbError("the value of %s is not known here" % ", ".join(lost))
+        raise gdb.GdbError("of %s only the text is known here" % ", ".join(without))
+    return {
+        "name": expression,
+        "type": "",
+        "value": found[1],
+        "handle": None,
+        "address": None,
+        "expression": None,
+    }
+
+
+def _as_gdb_reads(name: str, kind: str, text: str, handle: "int | None") -> "str | None":
+    """What stands for an argument in an expression that gdb evaluates; None where there is nothing."""
+    if handle is not None:
+        value = kept_value(handle)
+        if isinstance(value, gdb.Value) and value.type.code == gdb.TYPE_CODE_PTR:
+            variable = "dualdbg_" + name
+            gdb.set_convenience_variable(variable, value)
+            return "(*$%s)" % variable if kind.endswith("&") else "$" + variable
+    return "(%s)" % text if _NUMBER.fullmatch(text) else None
