@@ -82,7 +82,7 @@ class AtStops:
         """Show these no more; all where there are none. Raises CommandError for one that there is not."""
         for word in numbers.split() or [str(number) for number in self.displays]:
             if not word.isdecimal() or int(word) not in self.displays:
-                raise CommandError(f"there is no display {word}", "display lists them")
+                raise CommandError(f"there is no display {word}", "display without more lists them")
             del self.displays[int(word)]
 
     def is_silent(self, breakpoints: Iterable[int]) -> bool:

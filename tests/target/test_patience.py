@@ -52,6 +52,7 @@ ELSEWHERE = {
     "dualdbg/vscode/waiting_program.py: _PAUSE_SECONDS": "between two looks",
     "dualdbg/session/start.py: END_LOOK": "between two looks",
     "dualdbg/session/session.py: END_LOOK": "between two looks",
+    "dualdbg/session/beginning.py: ATTACH_DELAY": "gdb attaches then, whatever the interpreter does",
     "dualdbg/target/keeper.py: _PAUSE": "between two looks",
     "dualdbg/target/keeper.py: _DEADLINE": "the kernel is waited for, and nothing depends on its answer",
     "dualdbg/model/stops.py: seconds": "a time that has passed",
