@@ -140,15 +140,17 @@ def stop_tracing(pydevd: Any) -> None:
         return
     import pydevd_tracing  # type: ignore[import-not-found]
 
+    settrace: Any = pydevd_tracing.TracingFunctionHolder._original_tracing or sys.settrace
+
     def remove(frame: Any, event: str, arg: Any) -> None:
         """A trace function that ends the tracing of the thread that calls it."""
-        sys.settrace(None)
+        settrace(None)
         while frame is not None:
             frame.f_trace = None
             frame = frame.f_back
 
     pydevd_tracing.restore_sys_set_trace_func()
-    sys.settrace(None)
+    settrace(None)
     threading.settrace(None)
     for outermost in sys._current_frames().values():
         frame: Any = outermost
@@ -157,7 +159,7 @@ def stop_tracing(pydevd: Any) -> None:
                 frame.f_trace = remove
             frame = frame.f_back
     pydevd_tracing.set_trace_to_threads(remove, create_dummy_thread=False)
-    sys.settrace(None)
+    settrace(None)
 
 
 def forget_stops_and_steps() -> None:

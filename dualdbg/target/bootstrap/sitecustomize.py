@@ -370,6 +370,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
             gc.enable()
     pydevd.PyDB = debugger(pydevd)
     if sys.version_info < (3, 12):
+        load_beside("dualdbg_settrace").install()
         changes().trace_without_helper_threads()
     settrace(pydevd, settings)
     if sys.version_info < (3, 12):
