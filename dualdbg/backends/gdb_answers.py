@@ -14,6 +14,7 @@ from .native import (
     MemoryRange,
     ObjectPage,
     ObjectRow,
+    PassedOn,
     StepEndNumbers,
     StepResult,
     ThrownObject,
@@ -66,7 +67,11 @@ def kept_arguments(answer: Any) -> KeptArguments:
 
 def entry_code(answer: Any) -> EntryCode:
     """What the code of a function tells of how it is called."""
-    return EntryCode(answer["evidence"], bool(answer["not_hidden"]), tuple(numbers(answer["outside"])))
+    raw = answer["passed_on"]
+    passed_on = PassedOn(int(raw[0]), tuple(numbers(raw[1]))) if raw is not None else None
+    return EntryCode(
+        answer["evidence"], bool(answer["not_hidden"]), tuple(numbers(answer["outside"])), passed_on
+    )
 
 
 def call_evidence(answer: Any) -> CallEvidence:

@@ -206,15 +206,27 @@ class CallEvidence:
 
 
 @dataclass(frozen=True)
+class PassedOn:
+    """The address ``to`` which a function jumps, and which of its own arguments in general registers, counted from 0,
+    are those of the function there (-1: none).
+    """
+
+    to: int
+    arguments: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class EntryCode:
     """What the code of a function tells of how it is called: see ``gdb_scripts/dualdbg_helpers/entry_code.py``.
 
     ``not_hidden``: no hidden argument says where the result is to be made. ``outside`` as in :class:`KeptArguments`.
+    ``passed_on``: of a function that does nothing but pass arguments on.
     """
 
     evidence: Mapping[str, Any] | None
     not_hidden: bool
     outside: tuple[int, ...] = ()
+    passed_on: PassedOn | None = None
 
 
 @dataclass(frozen=True)

@@ -133,12 +133,17 @@ def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
     whole = sum(end - start for start, end in parts) <= _MOST_CODE
     rows = disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
     if rows is None:
-        return {"evidence": None, "not_hidden": False, "outside": []}
+        return {"evidence": None, "not_hidden": False, "outside": [], "passed_on": None}
     code = code_reading.code_of(rows, whole)
     found = code_reading.evidence(code)._replace(stack=frame_offsets.reach(code, pads))
     not_hidden = whole and result_code.is_no_hidden_result(code, frozenset(pads), found.exact)
     outside = code.outside if whole else []
-    return {"evidence": found._asdict(), "not_hidden": not_hidden, "outside": outside}
+    return {
+        "evidence": found._asdict(),
+        "not_hidden": not_hidden,
+        "outside": outside,
+        "passed_on": code_reading.passed_on(code),
+    }
 
 
 def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":

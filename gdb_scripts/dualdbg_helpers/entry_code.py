@@ -434,6 +434,24 @@ def evidence(code: Code) -> Evidence:
     return _of_registers(code, straight)._replace(lost=tuple(sorted(lost)))
 
 
+def passed_on(code: Code) -> "Optional[Tuple[int, List[int]]]":
+    """Where a function jumps that does nothing but move its arguments, and which of them, counted from 0, are then in
+    the registers for those of the other function (-1: none). None of any other function.
+    """
+    rows = [*code.rows.values()]
+    holds = {name: at for at, name in enumerate(INTEGERS)}
+    for one in rows[:-1]:
+        if one.name.startswith(("nop", "endbr")):
+            continue
+        source, target = map(register, one.operands) if _is_move(one) else (None, None)
+        if one.name != "mov" or source is None or target is None or {source[1], target[1]} != {8}:
+            return None
+        holds[target[0]] = holds.get(source[0], -1)
+    if not code.complete or not rows or not rows[-1].goes_on or rows[-1].target not in code.outside:
+        return None
+    return code.outside[0], [holds[name] for name in INTEGERS]
+
+
 def _of_registers(code: Code, straight: "Sequence[Instruction]") -> Evidence:
     stored = _stored(straight)
     rows = [*code.rows.values()]

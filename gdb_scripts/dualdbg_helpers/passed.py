@@ -16,7 +16,7 @@ from .errors import Implausible
 from .number_texts import bool_text, complex_text, double_text, float_text, half_text, number_text, x87_text
 from .python.objects import Objects
 from .torch.dispatch import DispatchKeys
-from .torch.ivalue import IValues
+from .torch.ivalue import BriefIValues, IValues
 from .torch.scalars import Scalars
 from .torch.schema import Operators
 from .torch.symint import SymInts
@@ -180,7 +180,7 @@ _OBJECTS: Dict[str, Object] = {
     "c10::Scalar": Object(32, lambda target, address: target.decoder(Scalars).text(address), 16),
     "at::OptionalTensorRef": Object(8, _tensor_if_any),
     "c10::SymInt": Object(8, lambda target, address: str(target.decoder(SymInts).read(address))),
-    "c10::IValue": Object(16, lambda target, address: target.decoder(IValues).read(address).text),
+    "c10::IValue": Object(16, lambda target, address: target.decoder(BriefIValues).read(address).text),
     "at::Generator": Object(8, _generator),
     "c10::Storage": Object(8, _storage),
     "c10::OperatorHandle": Object(16, _operator),
@@ -218,6 +218,7 @@ _ALIASES = (
     (re.compile(r"\bc10::OptionalArrayRef<long>"), "OptionalIntArrayRef"),
     (re.compile(r"\bc10::OptionalArrayRef<c10::SymInt>"), "OptionalSymIntArrayRef"),
     (re.compile(r"\b_object\b"), "PyObject"),
+    (re.compile(r"\bstd::vector<c10::IValue, std::allocator<c10::IValue> ?>"), "Stack"),
     *_ALLOCATED,
     (re.compile(r"\b(?:c10|at|std)::"), ""),
     (re.compile(r" const&$"), ""),

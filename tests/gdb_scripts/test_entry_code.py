@@ -82,6 +82,32 @@ def test_registers_that_are_given(what: str) -> None:
     assert (" ".join(found.read), " ".join(found.wide), found.exact) == (read, wide, exact)
 
 
+PASSED_ON = {
+    "two of four": (["mov    %rsi,%rdi", "mov    %rcx,%rsi", "jmp    0x900"], [1, 3, 2, 3, 4, 5]),
+    "by another register": (
+        ["endbr64", "mov    %rdi,%rax", "mov    %rsi,%rdi", "mov    %rax,%rsi", "jmp    0x900 <f>"], [1, 0, 2, 3, 4, 5],
+    ),
+    "what is none": (["mov    %rax,%rdi", "jmp    0x900"], [-1, 1, 2, 3, 4, 5]),
+    "all": (["jmp    0x900"], [0, 1, 2, 3, 4, 5]),
+    "a half": (["mov    %esi,%edi", "jmp    0x900"], None),
+    "a number more": (["mov    %rsi,%rdi", "mov    $0x1,%esi", "jmp    0x900"], None),
+    "what is in memory": (["mov    (%rsi),%rdi", "jmp    0x900"], None),
+    "what is changed on the way": (["add    %rsi,%rdi", "jmp    0x900"], None),
+    "a call": (["mov    %rsi,%rdi", "call   0x900", "ret"], None),
+    "on a condition": (["mov    %rsi,%rdi", "je     0x900"], None),
+    "a loop": (["mov    %rsi,%rdi", "jmp    0x100"], None),
+    "by an address": (["mov    %rsi,%rdi", "jmp    *%rax"], None),
+    "two ways": (["jmp    0x900", "mov    %rsi,%rdi", "jmp    0xa00"], None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", PASSED_ON)
+def test_what_is_passed_on_by_a_jump(what: str) -> None:
+    texts, arguments = PASSED_ON[what]
+    found = module("entry_code").passed_on(code(*texts))
+    assert found == ((0x900, arguments) if arguments is not None else None)
+
+
 FOREIGN = {
     "a register that is given back": (["push   %rsi", "mov    %rcx,%rsi", "call   0x900", "pop    %rsi", "ret"], True),
     "a vector that is given back": (

@@ -19,7 +19,7 @@ from ...symbols.function_parts import (
     part_at,
     sections_of,
 )
-from ...symbols.names.signature import Signature
+from ...symbols.names.signature import Relays, Signature
 from ..engines import Evaluating, Reading
 
 _MOST_PARTS = 8
@@ -82,6 +82,11 @@ class CallingReader:
             self._calls.clear()
             self._version = self._image.version
         code, _ = await self._code(entry)
+        if signature.relays is not None:
+            if await self._is_passed_on(entry, signature.relays):
+                return replace(what, hidden=False, member=False, this=None, evidence=code.evidence)
+            if signature.relays.needed:
+                return replace(what, hidden=None, member=None, evidence=None, callers_fill=False)
         hidden = False if code.not_hidden else what.hidden
         member = what.member
         if signature.vtable is not None:
@@ -89,6 +94,14 @@ class CallingReader:
                 self._virtual[entry] = await self._is_in_table(entry, signature.vtable)
             member = True if self._virtual[entry] else member
         return replace(what, hidden=hidden, member=member, evidence=code.evidence)
+
+    async def _is_passed_on(self, entry: int, relays: Relays) -> bool:
+        """Whether one of the functions does nothing but pass these arguments on to ``entry``, in this order."""
+        for function in relays.functions:
+            passed_on = (await self._code(function))[0].passed_on
+            if passed_on is not None and passed_on.to == entry:
+                return passed_on.arguments[: len(relays.arguments)] == relays.arguments
+        return False
 
     async def _is_in_table(self, entry: int, name: str) -> bool:
         """Whether the vtable of this linkage name has the function: it is virtual then."""

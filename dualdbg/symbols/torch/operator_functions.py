@@ -12,6 +12,7 @@ from ..names.calling import calling_of
 from ..names.demangle import demangle
 from ..names.result_types import result_type
 from ..names.signature import Signature
+from .boxed import with_relays
 from .operators import Candidate, OperatorTable
 from .signatures import result_of_function, signature_of
 
@@ -47,11 +48,12 @@ def signature_at(
     if module is None or module.library is None or symbol is None:
         return None
     signature = signature_of(symbol, operators)
-    if signature is None and (symbol.binding != "local" or module.library.keeps_parameters):
+    if signature is None:
+        keeps = module.library.keeps_parameters
         found = calling_of(symbol, module.library.has_in_names, module.library.uses_torch)
-        signature = (
-            replace(found, callers_fill=module.library.keeps_parameters) if found is not None else None
-        )
+        if found is not None:
+            needs_proof = symbol.binding == "local" and not keeps
+            signature = with_relays(replace(found, callers_fill=keeps), module, symbol, needs_proof)
     return (symbol.address + module.bias, signature) if signature is not None else None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from ..names import cxx_names
 from ..names.signature import Parameter, Signature
 from ..names.symbol import Symbol
+from .boxed import boxed_signature
 from .native_functions import NativeFunction
 from .native_signature import (
     arguments,
@@ -57,8 +58,9 @@ def signature_of(symbol: Symbol, operators: OperatorTable | None) -> Signature |
     if _BINDING.fullmatch(name) and all(kind == _OBJECT for kind in types) and 1 <= len(types) <= 3:
         named = (Parameter(name, kind) for name, kind in zip(_BINDING_NAMES, types, strict=False))
         return Signature(tuple(named), hidden=False, result=_OBJECT)
-    if operators is None:
-        return None
+    boxed = boxed_signature(name, types)
+    if boxed is not None or operators is None:
+        return boxed
     for pattern in _DISPATCHED:
         match = pattern.fullmatch(name)
         if match is not None:

@@ -395,6 +395,16 @@ class IValues:
         return self._target.decoder(TypeNames).text(self._memory.pointer(place))
 
 
+class BriefIValues(IValues):
+    """The same in one line: of a tensor its type, shape and device, without its numbers."""
+
+    def _tensor(self, tag, payload, depth):
+        value = super()._tensor(tag, payload, depth)
+        summary = value.data["summary"]
+        value.text = summary if summary.startswith("undefined") else f"Tensor {summary}"
+        return value
+
+
 _CONTAINERS = {"Tuple", "GenericList", "GenericDict", "Object", "Future", "Await", "Enum", "PyObject"}
 _POINTERS = _CONTAINERS | {
     "ComplexDouble",
