@@ -103,6 +103,15 @@ def test_functions_of_pytorch(name: str) -> None:
 
 
 @pytest.mark.usefixtures("cache")
+def test_a_longer_beginning_is_answered_as_if_it_were_the_first() -> None:
+    (table,) = Objfile.open(system_library("libc.so.6")).tables[:1]
+    known: Known = {}
+    for beginning in ("pth", "pthread_", "pthread_mutex_l", "pthr", "str", "strnc", "pthread_cond_"):
+        found = continuations(table, beginning, known)
+        assert found == continuations(table, beginning, {}) and found
+    assert len(known) == 2
+
+
 @pytest.mark.parametrize("indexed", [False, True])
 def test_what_is_offered_as_a_function_is_one(indexed: bool) -> None:
     library = Objfile(Objfile.open(system_library("libstdc++.so.6")).elf)

@@ -19,8 +19,8 @@ from .demangle import demangle_all
 from .other_languages import has_rust
 from .rust_names import demangle_rust, rust_paths
 
-Known = dict[str, frozenset[str]]
-"""Scope -> the names in it, of one table: what :func:`continuations` has found so far."""
+Known = dict[tuple[str, str], frozenset[str]]
+"""A scope, and without one the beginning of names -> the names, of one table: what :func:`continuations` has found."""
 
 BEGINNING = re.compile(r"(?:[A-Za-z_]\w*::)*~?(?:[A-Za-z_]\w*)?", re.ASCII)
 _SPECIAL = re.compile(rb"CI?[1-5]|D[0-5]")  # constructors and destructors
@@ -44,14 +44,23 @@ def continuations(table: SymbolTable, beginning: str, known: Known) -> set[str]:
     if parts is None:
         return set()
     scope, partial = parts
-    if scope:
-        if scope not in known:
-            known[scope] = frozenset(_in_scope(table, scope.split("::")))
-        names: Iterable[str] = known[scope]
-    else:
-        names = _outermost(table, partial) if len(partial) >= ENOUGH else ()
+    if not scope and len(partial) < ENOUGH:
+        return set()
+    key = (scope, "") if scope else ("", _known_beginning(table, partial, known))
+    if key not in known:
+        known[key] = frozenset(_in_scope(table, scope.split("::")) if scope else _outermost(table, partial))
     before = f"{scope}::" if scope else ""
-    return {before + name for name in names if name.startswith(partial)}
+    return {before + name for name in known[key] if name.startswith(partial)}
+
+
+def _known_beginning(table: SymbolTable, partial: str, known: Known) -> str:
+    """The beginning of a name without scopes, or a shorter one with which it was begun. Of names of Rust not all are
+    looked at, so that fewer may have been found with a shorter one.
+    """
+    if has_rust(table.elf):
+        return partial
+    begun = (one for scope, one in known if not scope and partial.startswith(one))
+    return next(begun, partial)
 
 
 def split_beginning(text: str) -> tuple[str, str] | None:
