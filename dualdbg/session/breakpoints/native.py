@@ -417,7 +417,7 @@ class NativeBreakpoints:
         for one in found:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
         if found:
-            wanted.message = None
+            wanted.message = None if all(one.is_sure for one in found) else _MIXED.format(f"{file}:{line}")
         elif not wanted.locations and await self._native.line_locations(file, line):
             wanted.message = (
                 f"{file}:{line} has no code of its own: what it does has become part of other lines"
