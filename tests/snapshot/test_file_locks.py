@@ -7,39 +7,61 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.snapshot.test_command import dualdbg
-from tests.support import wait_until
+from tests.support import require, wait_until
 
 START = """
-import fcntl, os, sqlite3, sys, time
+import fcntl, os, sqlite3, struct, sys, time
 mode, path = sys.argv[1:]
 def ready():
     print("ready", flush=True)
+def ofd(file, kind, start=0, size=0):
+    fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, size, 0))
 """
 # What has the lock, and what waits for it.
 KINDS = {
-    "flock": ("file = open(path, 'w'); fcntl.flock(file, fcntl.LOCK_EX)", "flock(file, fcntl.LOCK_EX)"),
+    "flock": ("file = open(path, 'w'); fcntl.flock(file, fcntl.LOCK_EX)", "fcntl.flock(file, fcntl.LOCK_EX)"),
     "flock that is shared": (
         "file = open(path, 'w'); fcntl.flock(file, fcntl.LOCK_SH)",
-        "flock(file, fcntl.LOCK_EX)",
+        "fcntl.flock(file, fcntl.LOCK_EX)",
     ),
-    "fcntl": ("file = open(path, 'w'); fcntl.lockf(file, fcntl.LOCK_EX)", "lockf(file, fcntl.LOCK_EX)"),
+    "fcntl": ("file = open(path, 'w'); fcntl.lockf(file, fcntl.LOCK_EX)", "fcntl.lockf(file, fcntl.LOCK_EX)"),
     "a part by fcntl": (
         "file = open(path, 'w'); fcntl.lockf(file, fcntl.LOCK_EX, 10, 5)",
-        "lockf(file, fcntl.LOCK_EX, 1, 9)",
+        "fcntl.lockf(file, fcntl.LOCK_EX, 1, 9)",
     ),
     "flock of a child whose parent has ended": (
         "file = open(path, 'w'); fcntl.flock(file, fcntl.LOCK_EX)\nif os.fork(): os._exit(0)",
-        "flock(file, fcntl.LOCK_EX)",
+        "fcntl.flock(file, fcntl.LOCK_EX)",
     ),
     "flock of a child whose parent has closed the file": (
         "file = open(path, 'w'); fcntl.flock(file, fcntl.LOCK_EX)\nif os.fork(): file.close(); os.wait()",
-        "flock(file, fcntl.LOCK_EX)",
+        "fcntl.flock(file, fcntl.LOCK_EX)",
+    ),
+    "an open file's": (
+        "file = open(path, 'w'); ofd(file, fcntl.F_WRLCK)",
+        "ofd(file, fcntl.F_WRLCK)",
+    ),
+    "a part of an open file": (
+        "file = open(path, 'w'); ofd(file, fcntl.F_WRLCK, 5, 10)",
+        "ofd(file, fcntl.F_WRLCK, 15, -9)",
+    ),
+    "an open file's, of a child whose parent has ended": (
+        "file = open(path, 'w'); ofd(file, fcntl.F_WRLCK)\nif os.fork(): os._exit(0)",
+        "ofd(file, fcntl.F_WRLCK)",
+    ),
+    "an open file's, for a process": (
+        "file = open(path, 'w'); ofd(file, fcntl.F_WRLCK)",
+        "fcntl.lockf(file, fcntl.LOCK_EX)",
+    ),
+    "a process's, for an open file": (
+        "file = open(path, 'w'); fcntl.lockf(file, fcntl.LOCK_EX)",
+        "ofd(file, fcntl.F_WRLCK)",
     ),
 }
 DATABASE = """
@@ -53,7 +75,7 @@ one.execute("create table if not exists t (x)")
 def program(code: str, path: Path) -> Iterator[subprocess.Popen[bytes]]:
     """One that has printed ``ready`` and its process id."""
     command = [sys.executable, "-c", START + code, "mode", str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             yield process
         finally:
@@ -78,7 +100,7 @@ def diagnosis(*pids: int, interval: str = "0.3") -> str:
 def test_who_has_the_lock_of_a_file(kind: str, tmp_path: Path) -> None:
     has, waits = KINDS[kind]
     path = tmp_path / "lock"
-    waiting = f"file = open(path, 'w'){TELL}fcntl.{waits}"
+    waiting = f"file = open(path, 'w'){TELL}{waits}"
     with program(f"{has}{TELL}time.sleep(1000)", path) as holder:
         holding = number(holder)
         try:
@@ -106,6 +128,94 @@ def test_a_lock_that_the_process_has_itself(tmp_path: Path) -> None:
         _until_it_waits(pid)
         told = diagnosis(pid)
     assert "the process itself has it locked, by another descriptor or thread" in told
+
+
+def test_who_has_the_part_that_is_waited_for(tmp_path: Path) -> None:
+    """No row of /proc/locks says which process asks for which part of an open file, or has it."""
+    path, parts = tmp_path / "lock", ("0, 10", "10, 10")
+    has = f"file = open(path, 'r+'); ofd(file, fcntl.F_WRLCK, PART){TELL}time.sleep(1000)"
+    waits = f"file = open(path, 'r+'){TELL}ofd(file, fcntl.F_WRLCK, PART)"
+    path.touch()
+    with ExitStack() as stack:
+        holding = [number(stack.enter_context(program(has.replace("PART", part), path))) for part in parts]
+        waiting = [number(stack.enter_context(program(waits.replace("PART", part), path))) for part in parts]
+        for pid in waiting:
+            _until_it_waits(pid)
+        told = [diagnosis(pid) for pid in waiting]
+    assert [[f"process {pid} (" in each for pid in holding] for each in told] == [
+        [True, False],
+        [False, True],
+    ], told
+
+
+def test_two_that_read_and_wait_to_write(tmp_path: Path) -> None:
+    """Each waits for the other one, and not for what it has locked itself, though both have locked the same."""
+    path = tmp_path / "lock"
+    path.touch()
+    code = (
+        f"file = open(path, 'r+'); ofd(file, fcntl.F_RDLCK){TELL}sys.stdin.read(); ofd(file, fcntl.F_WRLCK)"
+    )
+    with program(code, path) as first, program(code, path) as second:
+        pids = number(first), number(second)
+        for process, pid in zip((first, second), pids, strict=True):
+            assert process.stdin is not None
+            process.stdin.close()
+            _until_it_waits(pid)
+        told = [diagnosis(pid) for pid in pids]
+    for one, (pid, other) in zip(told, (pids, pids[::-1]), strict=True):
+        assert f"process {other} (" in one and f"process {pid} (" not in one and "itself" not in one, told
+
+
+def test_an_open_file_that_is_shared(tmp_path: Path) -> None:
+    """By a parent and its child: both have it, and whoever has opened the same file by himself has not."""
+    path = tmp_path / "lock"
+    has = "file = open(path, 'w'); ofd(file, fcntl.F_WRLCK); child = os.fork()"
+    has += f"\nif child: print(child){TELL}time.sleep(1000)"
+    others = f"file = open(path, 'w'){TELL}time.sleep(1000)"
+    with program(has, path) as holder, program(others, path) as other:
+        child, parent = number(holder), number(holder)
+        try:
+            with program(f"file = open(path, 'w'){TELL}ofd(file, fcntl.F_WRLCK)", path) as waiter:
+                pid = number(waiter)
+                _until_it_waits(pid)
+                told = diagnosis(pid)
+        finally:
+            os.kill(child, 9)
+        assert f"process {parent} (" in told and f"process {child} (" in told, told
+        assert f"process {number(other)} (" not in told
+
+
+def test_files_of_two_file_systems_with_the_same_number(tmp_path: Path) -> None:
+    """Who has the other one locked is not told."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(_first_file_of_its_own(tmp_path / name)) for name in ("one", "two")]
+        require(
+            files[0].stat().st_ino == files[1].stat().st_ino, "tmpfs that numbers its files", outside=True
+        )
+        has = f"file = open(path, 'w'); fcntl.lockf(file, fcntl.LOCK_EX){TELL}time.sleep(1000)"
+        waits = f"file = open(path, 'w'){TELL}ofd(file, fcntl.F_WRLCK)"
+        holding = [number(stack.enter_context(program(has, file))) for file in files]
+        waiting = [number(stack.enter_context(program(waits, file))) for file in files]
+        for pid in waiting:
+            _until_it_waits(pid)
+        told = [diagnosis(pid) for pid in waiting]
+    assert [[f"process {pid} (" in each for pid in holding] for each in told] == [
+        [True, False],
+        [False, True],
+    ], told
+
+
+@contextmanager
+def _first_file_of_its_own(folder: Path) -> Iterator[Path]:
+    """In a file system that is mounted for it."""
+    folder.mkdir()
+    mounted = os.geteuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "none", folder]).returncode == 0
+    require(mounted, "the right to mount", outside=True)
+    try:
+        (folder / "lock").touch()
+        yield folder / "lock"
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 @pytest.mark.parametrize("journal", ["delete", "wal"])
