@@ -98,7 +98,7 @@ def test_on_a_terminal(script: Path) -> None:
         screen.send("help")
         assert len(asked().strip().splitlines()) == 39  # of 40 rows
         screen.type(" ")
-        assert "What is done at stops:" in asked()
+        assert "disable, dis" in asked()
         screen.type("x")  # means nothing
         screen.type("q")
         assert "help COMMAND" not in screen.prompt()

@@ -67,6 +67,7 @@ def test_every_name_of_every_command_finds_it_first(tmp_path: Path, counter: Pat
 
 async def first(screen: Screen, text: str) -> str:
     hits = [hit async for hit in Palette(screen.app.screen).search(text)]
+    assert hits, text
     best = max(hits)
     assert sum(hit.score == best.score for hit in hits) == 1, f"{text}: what is first is chance"
     return str(best.text)

@@ -30,7 +30,7 @@ _MOST_PLACES = 20  # of a name in symbol tables
 @command(
     "info i",
     "breakpoints | threads | locals | args | registers | frame | source | line [LOCATION] | symbol ADDRESS | libs"
-    " | compiled WHAT | display | watchpoints",
+    " | sharedlibrary | compiled WHAT | display | watchpoints",
     "show something of the session",
     completes="info",
     knows=lambda argument: any(name.startswith(argument.partition(" ")[0]) for name in _INFO),
