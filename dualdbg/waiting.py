@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 
 async def settled(work: Awaitable[T], seconds: float) -> T:
@@ -33,6 +34,13 @@ async def first_of(*works: Awaitable[Any], seconds: float | None = None) -> None
     finally:
         for future in futures:
             abandon(future)
+
+
+async def together(first: Awaitable[T], second: Awaitable[U]) -> tuple[T, U]:
+    """The results of two works that are done at the same time. When one fails the other is done first."""
+    one, other = asyncio.ensure_future(first), asyncio.ensure_future(second)
+    await asyncio.gather(one, other, return_exceptions=True)
+    return one.result(), other.result()
 
 
 def abandon(future: asyncio.Future[Any]) -> None:

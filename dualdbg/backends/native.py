@@ -73,7 +73,8 @@ class Visit:
     """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function.
 
     ``hides``: code that is not the author's was inlined just there; ``is_inlined``: the function was, into another.
-    ``is_inner``: of the lines around an address, those of what was inlined into the function there.
+    ``is_inner``: of the lines around an address, those of what was inlined into the function there. ``is_sure``: the
+    line is run at its addresses and nowhere else, as far as machine code and debug info tell.
     """
 
     address: int
@@ -83,6 +84,7 @@ class Visit:
     hides: bool = False
     is_inlined: bool = False
     is_inner: bool = False
+    is_sure: bool = True
 
 
 @dataclass(frozen=True)

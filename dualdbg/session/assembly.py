@@ -148,7 +148,8 @@ def _stepping(session: Session, image: AddressSpace, reads_results: bool) -> Ste
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     momentary.reads_results = reads_results
     ground = GroundReader(engine, inspector, watch, code, table, handlers)
-    session.after_stop.append(Foresight(loop, code, watch, momentary, probe, session.has_command).look)
+    foresight = Foresight(loop, code, watch, momentary, inspector.reader, probe, session.has_command)
+    session.after_stop.append(foresight.look)
     natively = NativeDeparture(loop, engine, session.freezer, momentary, watch, probe)
     in_python = PythonDeparture(loop, momentary, watch)
     destination = Destination(table)

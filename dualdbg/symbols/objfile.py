@@ -121,6 +121,16 @@ class Objfile:
         return find_debug_file(self.elf)
 
     @cached_property
+    def with_debug_info(self) -> ElfFile:
+        """The file that has its DWARF: itself, or its split debug file. Where there is none, itself.
+
+        :raises SymbolError: the split debug file cannot be read.
+        """
+        if self.has_debug_info or self.debug_file is None:
+            return self.elf
+        return ElfFile.open(self.debug_file)
+
+    @cached_property
     def tables(self) -> list[SymbolTable]:
         """The tables that together name the most: .symtab, from a split debug file if need be; else .dynsym."""
         own = SymbolTable.of(self.elf)

@@ -31,7 +31,8 @@ class Function(NamedTuple):
     """A function that was not inlined: where control goes from each instruction, and the line of each.
 
     ``entered``: the instructions at which control comes to a line from elsewhere, and runs it. ``whole``: the lines (of
-    an instance) that are run there alone. Of others, which call nothing, that cannot be told.
+    an instance) that are run there alone, as far as can be told. ``sure``: those of which that is certain: that call
+    something wherever control comes to them, and all where nothing was optimised.
     """
 
     entry: int
@@ -39,13 +40,23 @@ class Function(NamedTuple):
     places: "dict[int, Place | None]"
     entered: "list[int]"
     whole: "set[Place]"
+    sure: "set[Place]"
+
+    def is_sure_of(self, lines: "Container[tuple[str, int]]") -> bool:
+        """Whether it is certain that these lines are run where :meth:`entries_of` has them and nowhere else."""
+        of_lines = self._of(lines)
+        return bool(of_lines) and of_lines <= self.sure
+
+    def _of(self, lines: "Container[tuple[str, int]]") -> "set[Place]":
+        """Where these lines are: in each instance of a function that has them."""
+        return {at for at in self.places.values() if at is not None and (at.file, at.line) in lines}
 
     def entries_of(self, lines: "Container[tuple[str, int]]", begun: "Container[int]") -> "list[int]":
         """Where control comes to one of these lines (file and line): as few instructions as stop once each time.
 
         Statements of theirs have ``begun`` there, be it that the instruction is of another line.
         """
-        of_lines = {at for at in self.places.values() if at is not None and (at.file, at.line) in lines}
+        of_lines = self._of(lines)
         if of_lines and of_lines <= self.whole:
             return fewest(
                 self.following, self.entry, [one for one in self.entered if self.places[one] in of_lines]
@@ -94,8 +105,11 @@ def function_at(entry: int, end: int) -> Function:
         for after in following[address]
         if places[after] is not None and places[after] != places[address]
     }
-    counting, whole = _that_count(entered, places, following, code)
-    return Function(entry, following, places, sorted(counting), whole)
+    counting, whole, calling = _that_count(entered, places, following, code)
+    table = gdb.find_pc_line(entry).symtab
+    is_plain = table is not None and function_locations.is_optimized(table.producer) is False
+    sure = {place for place in places.values() if place is not None} if is_plain else calling
+    return Function(entry, following, places, sorted(counting), whole, sure)
 
 
 def _that_count(
@@ -103,9 +117,9 @@ def _that_count(
     places: dict[int, Place | None],
     following: dict[int, list[int]],
     code: dict[int, control_flow.Flow],
-) -> "tuple[list[int], set[Place]]":
+) -> "tuple[list[int], set[Place], set[Place]]":
     """Those from which the line is run: something is called there, or a statement of the line begins. And the lines of
-    which no other instruction may run them.
+    which no other instruction seems to run them; those of which that is certain.
 
     Other instructions of a line have been moved among those of another one, or compute ahead what may not be needed.
     Where nothing is done but to drop references, it is the end of a loop or the way to a handler, and GCC's place of a
@@ -134,7 +148,7 @@ def _that_count(
     others = {places[address] for address in counts}
     counts += [address for address in little if places[address] not in others]
     run_there = {place for place in map(places.__getitem__, counts) if place is not None}
-    return counts, calling | (run_there - open_)
+    return counts, calling | (run_there - open_), calling - open_
 
 
 class _Statements:

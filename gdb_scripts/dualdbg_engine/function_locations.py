@@ -147,7 +147,7 @@ def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, 
 
 
 def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> bool:
-    optimized = _is_optimized(producer)
+    optimized = is_optimized(producer)
     if optimized or not _is_on_every_way(start, place, end):
         return False
     if optimized is False:
@@ -156,7 +156,7 @@ def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> b
     return inlined_at(place) is None and not _comes_back(start, place, end)
 
 
-def _is_optimized(producer: str | None) -> bool | None:
+def is_optimized(producer: str | None) -> bool | None:
     """Whether the compiler optimised, by its options in debug info (GCC writes them); None where it does not say."""
     if producer is None or not producer.startswith("GNU ") or " -" not in producer:
         return None

@@ -23,8 +23,8 @@ _SHORT = 8  # instructions of a way that meets another one
 def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
     """The addresses at which control comes to ``file:line`` in functions of the author, inlined ones too.
 
-    ``whole``: at which it comes to those functions that have the line. Rows have ``address``, ``file``, ``line`` and
-    ``function``, the C name of the author's function.
+    ``whole``: at which it comes to those functions that have the line. Rows have ``address``, ``file``, ``line``,
+    ``function``, the C name of the author's function, and ``is_sure``: the line is run there and nowhere else.
     """
     rows = []
     for start, end, authors, begun, lines in _functions_with(file, line, not whole):
@@ -32,11 +32,12 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             rows += function_visits([(start, end, author) for author in authors])
             continue
         function = function_at(start, end)
+        is_sure = function.is_sure_of(lines)
         for address in function.entries_of(lines, begun):
             place = function.places[address]
             assert place is not None
             at = place.file, place.line
-            rows.append(_row(address, at if at in lines else min(lines)))
+            rows.append({**_row(address, at if at in lines else min(lines)), "is_sure": is_sure})
     return rows
 
 

@@ -49,12 +49,12 @@ def arrivals() -> Counter[int]:
     return found
 
 
-def hits(level: str, folder: Path, lines: list[int]) -> dict[int, int]:
-    """How often a breakpoint on each line is hit; lines that are not bound are left out."""
+def hits(level: str, folder: Path, lines: list[int]) -> dict[int, tuple[int, str | None]]:
+    """How often a breakpoint on each line is hit, and what is said of it; lines that are not bound are left out."""
     path = script(folder, PROGRAM + "print('over')\n")
     last = len(path.read_text().splitlines())
 
-    async def work(driver: Driver) -> dict[int, int]:
+    async def work(driver: Driver) -> dict[int, tuple[int, str | None]]:
         await driver.stop()
         table = driver.session.breakpoints
         rows = [one for line in lines for one in await table.add(f'corpus_steps.pyx:{line} log "x"')]
@@ -62,7 +62,8 @@ def hits(level: str, folder: Path, lines: list[int]) -> dict[int, int]:
         await driver.stop()
         rows = [table.get(row.id) for row in rows]
         await driver.finish_run()
-        return {line: row.hit_count for line, row in zip(lines, rows, strict=True) if row.locations}
+        found = zip(lines, rows, strict=True)
+        return {line: (row.hit_count, row.message) for line, row in found if row.locations}
 
     stops = (f"{path.name}:{last - 1}", f"{path.name}:{last}")
     return run_session(work, path, *stops, env=corpus("cython-steps", level))
@@ -70,23 +71,36 @@ def hits(level: str, folder: Path, lines: list[int]) -> dict[int, int]:
 
 LEVELS = [
     pytest.param(level, marks=() if level in ("O0", "O2") else pytest.mark.exhaustive)
-    for level in ("O0", "O2", "O3", "Os", "O3-lto")
+    for level in ("O0", "O1", "O2", "O3", "Os", "O3-lto")
 ]
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_line_is_hit_as_often_as_control_comes_to_it(level: str, tmp_path: Path) -> None:
-    """In optimised code that holds for lines that call something, and for such lines that are never run."""
+    """In optimised code that holds for lines that call something, for such lines that are never run, and for all others
+    of which nothing else is said. Of some of these nothing is left.
+    """
     wanted = arrivals()
     calls = {number for number, line in enumerate(TEXT, 1) if any(one in line for one in CALLS)}
     body = {number for number in calls if SOURCE_BEGINS < number < SOURCE_ENDS}
-    lines = sorted(body if level != "O0" else body | wanted.keys())
+    lines = sorted(body | wanted.keys())
     found = hits(level, tmp_path, lines)
+    unsure = [line for line, (_, message) in found.items() if message is not None]
+    known = found.keys() - unsure
+    if level == "O0":
+        known = {*lines}
+    elif level != "O1":  # which puts two calls of a line apart
+        known |= body
+    sure = sorted(known)
     wrong = {
         line: (TEXT[line - 1], wanted[line], found.get(line))
-        for line in lines
-        if found.get(line) != wanted[line]
-        and not TEXT[line - 1].startswith("with ")  # CPython comes back to it
+        for line in sure
+        if line not in found or found[line][0] != wanted[line]
+        if not TEXT[line - 1].startswith("with ")  # CPython comes back to it
     }
-    print(f"{level}: {len(lines)} lines, {len(wrong)} wrong")
-    assert len(lines) > 25 and not wrong
+    right = sum(found[line][0] == wanted[line] for line in unsure)
+    print(
+        f"{level}: {len(lines)} lines, {len(wrong)} wrong; {len(unsure)} not certain, of which {right} right"
+    )
+    assert len(body) > 25 and not wrong
+    assert level != "O0" or not unsure

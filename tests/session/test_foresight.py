@@ -11,7 +11,9 @@ import pytest
 
 from dualdbg.errors import CommandError
 from dualdbg.model import NativeFrame, State
+from dualdbg.session.stepping import foresight
 from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
+from dualdbg.shared.libraries import is_c_library
 from dualdbg.symbols.address_space import Module
 from dualdbg.symbols.gdb_feed.policy import Load
 from tests.session.driver import DEADLINE, Driver, name, run_session
@@ -56,6 +58,38 @@ def test_a_line_that_is_left_at_once_is_not_looked_at(crossing: Path, env: Env) 
         await driver.finish_run()
 
     run_session(work, crossing, "crossing.py:6", env=env)
+
+
+def test_what_any_step_needs_is_read_at_the_stop(
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)  # no line is looked at
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        reader = driver.session.inspector.reader
+        below = [one for one in driver.session.code.image.modules if is_c_library(one.path)]
+        below += [_module(driver, path) for path in reader.rules.interpreter_libraries]
+        await _until(lambda: all(map(reader.is_prepared, below)))
+        assert len(below) > 1 and not reader.is_prepared(_module(driver, "sample_capi"))
+        await driver.finish_run()
+
+    run_session(work, crossing, "crossing.py:6", env=env)
+
+
+def test_a_line_that_waits_lets_gdb_read_no_library_but_those_that_may_have_it(
+    crossing: Path, env: Env
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        reader = driver.session.inspector.reader
+        assert reader.is_prepared(_module(driver, "sample_pybind"))
+        assert not reader.is_prepared(_module(driver, "sample_capi"))
+        (row,) = [one for one in driver.session.breakpoints.all() if one.spec.line == 29]
+        assert row.locations
+        await driver.finish_run()
+
+    run_session(work, crossing, "sample_pybind.cpp:29", "crossing.py:5", env=env)
 
 
 def test_a_look_ahead_that_gdb_refuses_is_not_told(

@@ -20,16 +20,31 @@ from dualdbg.session.breakpoints.python import PythonBreakpoints
 from dualdbg.session.breakpoints.python_watches import PythonWatches
 from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
+from dualdbg.shared.elf import SHF_COMPRESSED, Section
 from dualdbg.symbols.callables.python_functions import NoFunction
 from dualdbg.symbols.gdb_feed.policy import Load
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 from dualdbg.symbols.names.symbol import Symbol
 
 
-class Module:
+class DebugInfo:
+    """Any source may have lines in it, and no function is in it."""
+
+    has_debug_info = False
+
+    def section(self, name: str) -> Section | None:
+        return Section(0, name, 0, SHF_COMPRESSED, 0, 0, 0, 0, 0, 0, 0) if name == ".debug_line" else None
+
+
+class Library:
     path = "/home/me/some.so"
+    with_debug_info = DebugInfo()
+
+
+class Module:
+    path = Library.path
     start, end, bias = 0x1000, 0x9000, 0
-    library = None
+    library = Library()
 
     def is_named(self, name: str) -> bool:
         return False

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from dualdbg.waiting import settled, to_its_end
+from dualdbg.waiting import settled, to_its_end, together
 
 
 def test_a_cancellation_together_with_the_result() -> None:
@@ -80,3 +80,26 @@ def test_a_failure_that_comes_too_late_is_no_news(way: str) -> None:
     told: list[dict[str, object]] = []
     asyncio.run(main())
     assert not told
+
+
+def test_of_two_works_the_other_is_done_when_one_fails() -> None:
+    async def main() -> None:
+        done = []
+        failed = asyncio.Event()
+
+        async def fails() -> None:
+            failed.set()
+            raise BrokenPipeError
+
+        async def lasts() -> int:
+            await failed.wait()
+            await asyncio.sleep(0)
+            done.append(True)
+            return 5
+
+        with pytest.raises(BrokenPipeError):
+            await together(lasts(), fails())
+        assert done
+        assert await together(lasts(), asyncio.sleep(0, "text")) == (5, "text")
+
+    asyncio.run(main())

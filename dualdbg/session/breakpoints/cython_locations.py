@@ -26,12 +26,14 @@ ENDINGS = ("pyx", "pxd", "pxi")
 @dataclass(frozen=True)
 class CythonPlace:
     """A place of a breakpoint. ``hides``: code that is not the author's was inlined just there; ``shown`` is the C name
-    of the function that is to be shown, where it was inlined itself.
+    of the function that is to be shown, where it was inlined itself. ``is_sure``: the line is run there, at its other
+    places, and nowhere else.
     """
 
     location: Location
     hides: bool
     shown: str | None
+    is_sure: bool = True
 
     @property
     def address(self) -> int:
@@ -108,4 +110,5 @@ class CythonLocations:
         library = self._image.describe(visit.address)[1]
         function = name.text if name else visit.function
         location = Location(function, library, visit.address, visit.file, visit.line)
-        return CythonPlace(location, visit.hides, visit.function if visit.is_inlined else None)
+        shown = visit.function if visit.is_inlined else None
+        return CythonPlace(location, visit.hides, shown, visit.is_sure)

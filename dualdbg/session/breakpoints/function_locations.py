@@ -13,7 +13,6 @@ from ...known.short_names import in_source
 from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
-from ...symbols.elf.elf_file import ElfFile
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.cython_in_debug_info import c_functions_meant
@@ -21,7 +20,6 @@ from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
 from ...symbols.names.rust_in_debug_info import meant_in_debug_info
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
-from ...symbols.objfile import Objfile
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
@@ -110,7 +108,7 @@ class FunctionLocations:
         starts = self._exported_from_rust(name, having)
         instances = await self._native.function_instances(names, sorted(expand), [], starts)
         # What gdb's index lacks: some names, and what was inlined while linking, though it has the function itself.
-        files = [_with_debug_info(module.library) for module in having if module.library is not None]
+        files = [module.library.with_debug_info for module in having if module.library is not None]
         lacks = all(one.inlined_in is None for one in instances) and any(map(was_optimised_whole, files))
         if (not instances or lacks) and _debug_info(having) < _READ_WHOLE:
             read = [start for module in having for start in _function_starts(module)]
@@ -130,7 +128,7 @@ class FunctionLocations:
         for module in modules:
             if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
                 continue
-            names = c_functions_meant(_with_debug_info(module.library), name)
+            names = c_functions_meant(module.library.with_debug_info, name)
             if not names:
                 continue
             await self._reader.prepare(module)
@@ -153,7 +151,7 @@ class FunctionLocations:
     def _may_have(self, module: Module, identifier: str) -> bool:
         if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
             return False
-        return may_name(_with_debug_info(module.library), identifier)
+        return may_name(module.library.with_debug_info, identifier)
 
 
 def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
@@ -186,7 +184,7 @@ def _whole_name(place: LoadedFunction) -> str:
 
 def _debug_info(modules: list[Module]) -> int:
     """The bytes of the debug info of libraries."""
-    files = [_with_debug_info(module.library) for module in modules if module.library is not None]
+    files = [module.library.with_debug_info for module in modules if module.library is not None]
     sections = [file.section(".debug_info") for file in files]
     return sum(section.size for section in sections if section is not None)
 
@@ -195,12 +193,6 @@ def _function_starts(module: Module) -> list[int]:
     """Where the functions of a library begin."""
     tables = module.library.tables if module.library is not None else []
     return [entry.value + module.bias for table in tables for entry in table.functions()]
-
-
-def _with_debug_info(library: Objfile) -> ElfFile:
-    if library.has_debug_info or library.debug_file is None:
-        return library.elf
-    return ElfFile.open(library.debug_file)
 
 
 def _names(query: Query) -> list[str]:
@@ -218,7 +210,7 @@ def _identifier(query: Query) -> str | None:
 
 
 def _rust_names(query: Query, modules: list[Module]) -> list[str]:
-    files = [_with_debug_info(module.library) for module in modules if module.library is not None]
+    files = [module.library.with_debug_info for module in modules if module.library is not None]
     return [name for file in files if has_rust(file) for name in meant_in_debug_info(file, query)]
 
 

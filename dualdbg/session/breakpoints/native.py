@@ -11,6 +11,7 @@ from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
+from ...symbols.elf.debug_names import may_have_lines_of
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.link_time import inlined_calls
@@ -40,6 +41,10 @@ _WATCHES = (BreakpointKind.DATA, BreakpointKind.WATCH)
 _WATCH_HINT = (
     "name a variable or member in memory, of at most 8 bytes: watch v._M_impl._M_start[1]; watch -l EXPRESSION "
     "watches where it lies now"
+)
+
+_MIXED = (
+    "the compiler has mixed {} with other lines: it may stop more or less often than the line runs, or never"
 )
 
 
@@ -412,7 +417,7 @@ class NativeBreakpoints:
         for one in found:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
         if found:
-            wanted.message = None
+            wanted.message = None if all(one.is_sure for one in found) else _MIXED.format(f"{file}:{line}")
         elif not wanted.locations and await self._native.line_locations(file, line):
             wanted.message = (
                 f"{file}:{line} has no code of its own: what it does has become part of other lines"
@@ -441,6 +446,13 @@ class NativeBreakpoints:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
 
+    def _may_have_lines(self, module: Module, file: str) -> bool:
+        """Whether gdb may find lines of a source file in a module, which it need not read otherwise."""
+        library = module.library
+        if library is None or self._policy.decide(module).load is not Load.WHOLE:
+            return False
+        return may_have_lines_of(library.with_debug_info, file)
+
     async def _bind_compiled_line(self, wanted: Wanted, modules: Iterable[Module]) -> None:
         for module in modules:
             found = await self._kernels.of_line(module, wanted.spec.subject, wanted.spec.line or 0)
@@ -449,7 +461,10 @@ class NativeBreakpoints:
             wanted.message = None if wanted.locations else found.message or wanted.message
 
     async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
-        await self._prepare(modules)
+        having = [module for module in modules if self._may_have_lines(module, wanted.spec.subject)]
+        if not having:
+            return
+        await self._prepare(having)
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
             await self._bind_cython_line(wanted, wanted.spec.subject, wanted.spec.line)
             return

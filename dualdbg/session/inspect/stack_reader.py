@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
+from ...shared.libraries import is_c_library
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
@@ -58,6 +60,7 @@ class StackReader:
         self.emit: Callable[[Event], None] = lambda _event: None
         self._prepared: dict[tuple[str, int], Module] = {}
         self._in_lines: dict[tuple[str, int], Module] = {}  # of which gdb has functions and lines alone
+        self._giving = asyncio.Lock()  # gdb is given one file after the other
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
@@ -107,28 +110,43 @@ class StackReader:
         await self.prepare(module)
         return True
 
+    async def prepare_below(self) -> None:
+        """:meth:`prepare` what each stack has code of: the C library and the interpreter."""
+        for module in self._image.modules:
+            if is_c_library(module.path) or module.path in self.rules.interpreter_libraries:
+                await self.prepare(module)
+
     async def prepare(self, module: Module) -> None:
-        """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols."""
+        """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols.
+
+        Whoever wants the same of it meanwhile waits until gdb has it.
+        """
         key = (module.path, module.start)
-        if key in self._in_lines:
-            await self.read_whole(module)
-        if key in self._prepared or module.library is None:
-            return
-        self._prepared[key] = module
+        async with self._giving:
+            if key in self._in_lines:
+                await self.read_whole(module)
+            if key in self._prepared or module.library is None:
+                return
+            try:
+                await self._give(module, module.library)
+            finally:
+                self._prepared[key] = module
+
+    async def _give(self, module: Module, library: Objfile) -> None:
         load = self.load_of(module)
-        if load is Load.WHOLE and not module.library.elf.is_on_disk:
-            await self._native.add_symbols(self._as_loaded(module, module.library), module.bias)
+        if load is Load.WHOLE and not library.elf.is_on_disk:
+            await self._native.add_symbols(self._as_loaded(module, library), module.bias)
         elif load is Load.WHOLE:
-            await self._keep_index(module.library.size >= _INDEXED)
+            await self._keep_index(library.size >= _INDEXED)
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
-                code = _code_of(module, module.library)
+                code = _code_of(module, library)
                 if code is None or not await self._native.load_library(module.path, code):
-                    await self._native.add_symbols(Path(module.library.path), module.bias)
+                    await self._native.add_symbols(Path(library.path), module.bias)
         elif load is Load.UNWIND:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
-                path = await in_thread(unwind_file, module.library)
+                path = await in_thread(unwind_file, library)
             if path is not None:
-                await self._add_made(unwind_file, path, module, module.library)
+                await self._add_made(unwind_file, path, module, library)
 
     async def prepare_lines(self, module: Module) -> None:
         """:meth:`prepare` for a stop in a module: gdb need not have read types and variables to show that.
@@ -137,16 +155,20 @@ class StackReader:
         """
         key = (module.path, module.start)
         library = module.library
-        path = None
-        if key not in self._prepared and library is not None and self._is_read_sooner(module, library):
-            path = await in_thread(lines_file, library)
-        if key in self._prepared:
+        if library is None:
             return
-        if path is None or library is None:
-            await self.prepare(module)
-            return
-        self._prepared[key] = self._in_lines[key] = module
-        await self._add_made(lines_file, path, module, library)
+        async with self._giving:
+            if key in self._prepared:
+                return
+            path = await in_thread(lines_file, library) if self._is_read_sooner(module, library) else None
+            try:
+                if path is None:
+                    await self._give(module, library)
+                else:
+                    await self._add_made(lines_file, path, module, library)
+                    self._in_lines[key] = module
+            finally:
+                self._prepared[key] = module
 
     async def _add_made(
         self, make: Callable[[Objfile], Path | None], path: Path, module: Module, library: Objfile
@@ -227,6 +249,7 @@ class StackReader:
             if missing is None:
                 break
             await self.prepare(missing)
+            await self.prepare_below()
         # An inlined function was not called: the frame outside of it stands at the same instruction.
         called = [inner is not None and not inner.inlined for inner in (None, *frames)]
         named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]

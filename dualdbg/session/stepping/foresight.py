@@ -1,7 +1,8 @@
-"""While the user looks at a Python line, gdb reads what a step into the native code that the line names will need.
+"""While the user looks at a Python line, gdb reads what a step into native code will need.
 
-The debug info of one source file of an extension takes gdb a quarter of a second: as long as all the rest of the first
-step into it ten times over.
+What any step into native code needs is read at once. The debug info of one source file of an extension takes gdb a
+quarter of a second, as long as all the rest of the first step into it ten times over: it is read where the line names
+the extension's code, and the user looks at it for a moment.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import DualdbgError
 from ...model import State
+from ..inspect.stack_reader import StackReader
 from ..loop import Loop
 from .code_of_interest import CodeOfInterest
 from .line_watch import LineWatch
@@ -34,6 +36,7 @@ class Foresight:
         code: CodeOfInterest,
         watch: LineWatch,
         breakpoints: MomentaryBreakpoints,
+        reader: StackReader,
         probe: Probe,
         has_command: Callable[[], bool],
     ) -> None:
@@ -41,18 +44,28 @@ class Foresight:
         self._code = code
         self._watch = watch
         self._breakpoints = breakpoints
+        self._reader = reader
         self._probe = probe
         self._has_command = has_command
         self._seen: set[tuple[str | None, int | None]] = set()
+        self._version = -1  # of the mapped files for which what any step needs was read
 
     def look(self) -> None:
         """The target has stopped."""
         state = self._loop.state
         if state.phase is not State.PYTHON_STOPPED or not state.python_holds or not self._code.modules():
             return
+        if self._version != self._code.image.version:
+            self._version = self._code.image.version
+            self._loop.background(self._read_for_any())
         hold = next(iter(state.python_holds.values()))
         if hold.top is not None and (hold.top.file, hold.top.line) not in self._seen:
             self._loop.background(self._read(hold, state.epoch))
+
+    async def _read_for_any(self) -> None:
+        with contextlib.suppress(DualdbgError):  # a step asks for what it needs, and is told
+            await self._watch.foresee()
+            await self._reader.prepare_below()
 
     async def _read(self, hold: PythonHold, epoch: int) -> None:
         await asyncio.sleep(_LOOK)
@@ -65,5 +78,4 @@ class Foresight:
             entries = await self._watch.named_entries(hold)
             if entries:
                 await self._breakpoints.foresee(entries)
-                await self._watch.foresee()
                 self._probe.foresee()

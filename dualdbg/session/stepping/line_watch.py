@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...backends import python as debugpy
 from ...shared.libraries import is_c_library
+from ...waiting import together
 from ..engines import NativeEngine
 from ..loop import Loop
 from ..ports import AskingPython
@@ -60,8 +61,7 @@ class LineWatch:
         if not ranges:
             self._watching = None
             return []
-        await self._set_beacon()
-        answer = await self._ask(f"begin_step({top.line}, {ranges})", hold)
+        _, answer = await together(self._set_beacon(), self._ask(f"begin_step({top.line}, {ranges})", hold))
         self._watching = hold
         told = json.loads(ast.literal_eval(answer)) if answer else (False, [], 0)
         self.calls_operator, self.entries, mailbox = told

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from functools import partial
 
 from ...backends.native import PYTHON_OBJECT, WantedResult
-from ...shared.libraries import is_c_library
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ..engines import NativeEngine
@@ -94,7 +93,7 @@ class MomentaryBreakpoints:
             momentary.chosen.update(await self._at([places.moved_to], gdb_thread))
 
     async def foresee(self, entries: Iterable[int]) -> None:
-        """Have gdb read what breakpoints at these entries and the stack there will need, where that is soon done."""
+        """Have gdb read what breakpoints at these entries will need, where that is soon done."""
         places = [(address, self._code.module_at(address)) for address in entries]
         soon = [
             (address, module)
@@ -102,17 +101,12 @@ class MomentaryBreakpoints:
             if module is not None and self._is_soon_read(module)
         ]
         for module in self._code.image.modules if soon else ():
-            if is_c_library(module.path) or self._is_below(module.path):
+            if self._reader.rules.is_ours(module.path):  # a thread that debugpy holds is in its code
                 await self._reader.prepare(module)
         await self._bodies([await self._entry(address, ahead=True) for address, _ in soon])
         for module in {module.path: module for _, module in soon}.values():
             functions = self._code.functions(module)
             await self._bodies(functions if len(functions) <= _FEW else [])
-
-    def _is_below(self, path: str) -> bool:
-        """Whether each stack has code of this file: the interpreter's or debugpy's."""
-        rules = self._reader.rules
-        return path in rules.interpreter_libraries or rules.is_ours(path)
 
     def _is_soon_read(self, module: Module) -> bool:
         if module.library is None or self._reader.load_of(module) is not Load.WHOLE:

@@ -50,9 +50,15 @@ def lines_file(library: Objfile) -> Path | None:
 
     :raises OSError: there is no room for it anywhere.
     """
+    if library.debug_file is not None:
+        return None
     elf = library.elf
+    name = f"lines{_FORMAT}-{library.identity}.elf"
+    known = cache.look_up(name, elf.size)
+    if known is not None:
+        return known
     table = elf.section(".debug_abbrev")
-    if table is None or library.debug_file is not None or any(map(elf.section, _REFUSED)):
+    if table is None or any(map(elf.section, _REFUSED)):
         return None
     if any(one.flags & _SHF_COMPRESSED for one in elf.sections) or table.type == SHT_NOBITS:
         return None
@@ -61,8 +67,7 @@ def lines_file(library: Objfile) -> Path | None:
     abbreviations = _without_types(bytes(elf.view(table)))
     if abbreviations is None:
         return None
-    name = f"lines{_FORMAT}-{library.identity}.elf"
-    return cache.look_up(name, elf.size) or cache.store(name, _copy(library, table, abbreviations))
+    return cache.store(name, _copy(library, table, abbreviations))
 
 
 def _is_of_link_time(library: Objfile) -> bool:
