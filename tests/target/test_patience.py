@@ -46,6 +46,8 @@ ELSEWHERE = {
     "dualdbg/backends/gdb.py: _END_LOOK": "between two looks",
     "dualdbg/backends/gdb_process.py: _CONGESTION_LOOK": "between two looks",
     "dualdbg/target/scope.py: _LOOK_AGAIN": "between two tries",
+    "dualdbg/target/bootstrap/dualdbg_settrace.py: _PAUSE": "between two tries",
+    "dualdbg/target/bootstrap/dualdbg_settrace.py: _LONGEST": "a hook of the program is not waited for longer",
     "dualdbg/target/bootstrap/sitecustomize.py: CALL_DEADLINE": "multiplied where it is used",
     "dualdbg/vscode/waiting_program.py: _TRACER_SECONDS": "multiplied where it is used",
     "dualdbg/vscode/waiting_program.py: _NOTICED_SECONDS": "multiplied where it is used",
