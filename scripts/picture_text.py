@@ -16,7 +16,7 @@ _BYTES = re.compile(r"(\b[0-9a-f]{2} ){4,}[0-9a-f]{2}[^│]{0,19}")  # and the l
 # What one run prints otherwise than another: numbers of processes and threads wherever they stand, of pipes, and the
 # paths and columns that their length moves.
 _VARIES = (
-    (re.compile(r"\b\d{4,7}\b"), "N"),
+    (re.compile(r"\b\d{4,}\b"), "N"),
     (re.compile(r"-?\b\d+\.\d+(e-?\d+)?\b"), "X"),
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"\S*/tmp\S*/"), "FOLDER/"),
