@@ -66,3 +66,18 @@ def _text(path: str, modified: int, size: int, inode: int) -> str:
     except LookupError:  # a codec of Python's that makes no text, such as rot13
         text = data.decode("utf-8", "replace")
     return text.replace("\r\n", "\n")
+
+
+def means_file(name: str, path: str) -> bool:
+    """Whether a path that a user typed can mean a file: as the whole path, or as its last parts."""
+    return same_file(name, path) or path.endswith("/" + name.lstrip("./"))
+
+
+def same_file(one: str, other: str) -> bool:
+    """Whether two paths lead to the same file."""
+    return one == other or _real(one) == _real(other)
+
+
+@functools.lru_cache(maxsize=4096)
+def _real(path: str) -> str:
+    return os.path.realpath(path)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -59,106 +60,93 @@ async def start_gdb(
     await native.set_up(options.source_maps, options.gdb_commands)
 
 
-async def _set_breakpoints(session: Session, options: Options) -> None:
-    await session.breakpoints.libraries_changed()
-    for text in options.breakpoints:
-        await session.breakpoints.add(text)
-    if options.before_run is not None:
-        await options.before_run(session)
-    session.run()
-    await session.loop.ask(begin)
+@dataclass(frozen=True)
+class Beginning:
+    """What is started, and as the caller has asked. ``configure`` is awaited before the program's first line."""
 
+    session: Session
+    native: GdbEngine
+    python: DebugpyEngine
+    meeting: Meeting
+    point: MeetingPoint
+    options: Options
+    configure: Callable[[Session], Awaitable[None]] | None
 
-async def run_natively(
-    session: Session,
-    native: GdbEngine,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-    let_go: Callable[[], Awaitable[None]],
-) -> None:
-    """Let a program that is not Python run, once ``let_go`` has let it."""
-    await _set_breakpoints(session, options)
-    announce_start(session.loop, None, native.version)
-    if configure is not None:
-        await configure(session)
-    session.new_program.begin()
-    await let_go()
-    await native.resume()
+    async def run_natively(self, let_go: Callable[[], Awaitable[None]]) -> None:
+        """Let a program that is not Python run, once ``let_go`` has let it."""
+        session = self.session
+        await self._set_breakpoints()
+        announce_start(session.loop, None, self.native.version)
+        await self._configure()
+        session.new_program.begin()
+        await let_go()
+        await self.native.resume()
 
+    async def run_host(self) -> None:
+        """Let a program run that may start an interpreter: that one's Python joins then."""
+        session, point = self.session, self.point
+        session.breakpoints.python_comes_later()
+        replaced = asyncio.Event()
+        session.new_program.at_end_of_program.append(replaced.set)
+        joining = host_python.join(
+            *(session.loop, self.python, session.breakpoints, asked_of_debugpy(self.options), self.meeting),
+            *(point.failure, self.native.version, point.caller, replaced),
+        )
+        session.background(joining)
+        await self.run_natively(partial(in_thread, session.target.let_go))
 
-async def run_host(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-) -> None:
-    """Let a program run that may start an interpreter: that one's Python joins then."""
-    session.breakpoints.python_comes_later()
-    asked = asked_of_debugpy(options)
-    replaced = asyncio.Event()
-    session.new_program.at_end_of_program.append(replaced.set)
-    joining = host_python.join(
-        *(session.loop, python, session.breakpoints, asked, meeting),
-        *(point.failure, native.version, point.caller, replaced),
-    )
-    session.background(joining)
-    await run_natively(session, native, options, configure, partial(in_thread, session.target.let_go))
+    async def start_python(self) -> None:
+        """Let the interpreter start, wait for its debugpy, let the program run. Raises TargetError, EngineTimeout."""
+        session = self.session
+        session.breakpoints.hold_back()
+        await self._set_breakpoints()
+        await self.native.resume()
+        await self._connect()
+        session.new_program.begin()
+        announce_start(session.loop, self.python.python_version, self.native.version)
+        await session.breakpoints.python_connected()
+        await self._configure()
+        session.inspector.thread_list.program_begins()
+        await session.breakpoints.release()
+        if self.options.stop_on_entry:
+            await session.loop.ask(expect_entry)
+        await self.python.configuration_done()
 
+    async def _set_breakpoints(self) -> None:
+        session, options = self.session, self.options
+        await session.breakpoints.libraries_changed()
+        for text in options.breakpoints:
+            await session.breakpoints.add(text)
+        if options.before_run is not None:
+            await options.before_run(session)
+        session.run()
+        await session.loop.ask(begin)
 
-async def start_python(
-    session: Session,
-    native: GdbEngine,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-    configure: Callable[[Session], Awaitable[None]] | None,
-) -> None:
-    """Let the interpreter start, wait for its debugpy, and let the program run. Raises TargetError, EngineTimeout."""
-    session.breakpoints.hold_back()
-    await _set_breakpoints(session, options)
-    await native.resume()
-    await _connect(session, python, meeting, point, options)
-    session.new_program.begin()
-    announce_start(session.loop, python.python_version, native.version)
-    await session.breakpoints.python_connected()
-    if configure is not None:
-        await configure(session)
-    session.inspector.thread_list.program_begins()
-    await session.breakpoints.release()
-    if options.stop_on_entry:
-        await session.loop.ask(expect_entry)
-    await python.configuration_done()
+    async def _configure(self) -> None:
+        if self.configure is not None:
+            await self.configure(self.session)
 
-
-async def _connect(
-    session: Session,
-    python: DebugpyEngine,
-    meeting: Meeting,
-    point: MeetingPoint,
-    options: Options,
-) -> None:
-    waits: set[asyncio.Future[Any]] = {
-        asyncio.ensure_future(asyncio.shield(point.caller)),
-        asyncio.ensure_future(session.ended.wait()),
-        asyncio.ensure_future(asyncio.shield(point.failure)),
-    }
-    try:
-        while not (await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED))[
-            0
-        ]:
-            if session.state is not State.NATIVE_STOPPED:  # a user who paused it may take their time
-                raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
-    finally:
-        for wait in waits:
-            wait.cancel()
-    if point.failure.done():
-        why = point.failure.result()
-        session.log(why)
-        raise TargetError(f"debugpy cannot be started in it: {why.splitlines()[-1]}")
-    if not python.connected:
-        raise TargetError("the interpreter ended before the program began")
-    await python.initialize(asked_of_debugpy(options), meeting.session_token, meeting.target_token)
+    async def _connect(self) -> None:
+        session, point = self.session, self.point
+        waits: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(asyncio.shield(point.caller)),
+            asyncio.ensure_future(session.ended.wait()),
+            asyncio.ensure_future(asyncio.shield(point.failure)),
+        }
+        try:
+            while not (
+                await asyncio.wait(waits, timeout=CONNECT_DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+            )[0]:
+                if session.state is not State.NATIVE_STOPPED:  # a user who paused it may take their time
+                    raise EngineTimeout(f"debugpy did not start in the target within {CONNECT_DEADLINE:g} s")
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if point.failure.done():
+            why = point.failure.result()
+            session.log(why)
+            raise TargetError(f"debugpy cannot be started in it: {why.splitlines()[-1]}")
+        if not self.python.connected:
+            raise TargetError("the interpreter ended before the program began")
+        asked, meeting = asked_of_debugpy(self.options), self.meeting
+        await self.python.initialize(asked, meeting.session_token, meeting.target_token)

@@ -154,12 +154,13 @@ async def launch(
         options.tell(session)
         calls = point if let_go is None and what.native is None else None
         await beginning.start_gdb(session, native, gdb_ready, gdb, options, calls)
+        program = beginning.Beginning(session, native, python, meeting, point, options, configure)
         if let_go is not None:
-            await beginning.run_natively(session, native, options, configure, let_go)
+            await program.run_natively(let_go)
         elif what.native is not None:
-            await beginning.run_host(session, native, python, meeting, point, options, configure)
+            await program.run_host()
         else:
-            await beginning.start_python(session, native, python, meeting, point, options, configure)
+            await program.start_python()
     except BaseException as error:
         if session is not None and isinstance(error, DualdbgError) and await _ended(session, native, error):
             return session

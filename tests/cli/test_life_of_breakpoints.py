@@ -374,7 +374,7 @@ def test_watchpoints_of_python_are_among_them(folder: Path) -> None:
 
 def test_conditions_as_pdb_has_them_and_places_that_are_cleared(folder: Path) -> None:
     done = run(
-        folder, "c", "p i", "tbreak work, i == 7", "clear 3", "clear program.py:3", "c", "p i", "cl helper",
+        folder, "c", "p i", "tbreak work, i == 7", "clear 3", "clear ./program.py:3", "c", "p i", "cl helper",
         "clear nowhere", "b helper, n > 8", "c", "p n", "clear", "info b",
         breakpoints=("program.py:3 if i > 4",),
     )  # fmt: skip

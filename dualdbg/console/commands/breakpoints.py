@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...model import MOST_HITS, Breakpoint, State
+from ...source_files import means_file
 from ..reports import BreakpointsReport
 from .registry import command
 
@@ -138,14 +139,9 @@ def _is_at(row: Breakpoint, place: str) -> bool:
     file, _, line = place.rpartition(":")
     return place in (row.spec.text, row.spec.subject) or any(
         place == one.function
-        or (bool(file) and one.file is not None and line == str(one.line) and _ends(one.file, file))
+        or (bool(file) and one.file is not None and line == str(one.line) and means_file(file, one.file))
         for one in row.locations
     )
-
-
-def _ends(path: str, name: str) -> bool:
-    """Whether a path is meant by a name of its last parts."""
-    return path == name or path.endswith("/" + name.removeprefix("/"))
 
 
 def breakpoints_report(console: Console, rows: Sequence[Breakpoint]) -> BreakpointsReport:

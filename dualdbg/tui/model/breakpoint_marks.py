@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState
+from ...source_files import means_file, same_file
 
 _LINES = (BreakpointKind.PYTHON_LINE, BreakpointKind.NATIVE_LINE)
 _PYTHON_FILES = (".py", ".pyw", ".pyi")
@@ -50,10 +49,15 @@ def places(one: Breakpoint, file: str | None) -> Iterator[int | str]:
     found = [
         location.line
         for location in one.locations
-        if location.file is not None and location.line is not None and _same(location.file, file)
+        if location.file is not None and location.line is not None and same_file(location.file, file)
     ]
     yield from found
-    if not found and one.spec.kind in _LINES and one.spec.line is not None and _means(one.spec.subject, file):
+    if (
+        not found
+        and one.spec.kind in _LINES
+        and one.spec.line is not None
+        and means_file(one.spec.subject, file)
+    ):
         yield one.spec.line
 
 
@@ -61,17 +65,3 @@ def _look(one: Breakpoint) -> str:
     if not one.enabled:
         return "disabled"
     return "enabled" if one.state is BreakpointState.VERIFIED else "pending"
-
-
-def _means(subject: str, file: str) -> bool:
-    """Whether a path that a user typed can mean that file: as the whole path, or as its last parts."""
-    return _same(subject, file) or file.endswith("/" + subject.lstrip("./"))
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or _real(one) == _real(other)
-
-
-@lru_cache(maxsize=4096)
-def _real(path: str) -> str:
-    return os.path.realpath(path)
