@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import ctypes
-import itertools
 import mmap
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dualdbg.probes import placement, thunk
 from dualdbg.probes.bytecode import Operation
 
 SIGNAL = signal.SIGURG
-_MAP_FIXED_NOREPLACE = 0x100000  # linux/mman.h
-_MARGIN = 1 << 20
-_FAR = 1 << 30
+_SIZE = 3 * 4096  # bytes that a probe has
+_ROOM = 1000 * _SIZE
+_SOURCE = f"\n__attribute__((aligned(4096))) char room_for_probes[{_ROOM}];\n"
 _libc = ctypes.CDLL(None, use_errno=True)
-_libc.mmap.restype = ctypes.c_void_p
-_libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+_libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+# The places of each library that no probe has had, by the address of the first.
+_rooms_of: dict[int, Iterator[int]] = {}
 
 
 def compiled(source: str, folder: Path, *options: str) -> ctypes.CDLL:
-    """A shared library of C or assembler."""
+    """A shared library of C or assembler, which brings the room for probes in it: there may be none left beside it."""
     folder.mkdir(exist_ok=True)
-    text, library = folder / "code.c", folder / "code.so"
-    text.write_text(source)
-    subprocess.run(["gcc", "-shared", "-fPIC", *options, "-o", library, text], check=True)
-    return ctypes.CDLL(str(library))
+    text, file = folder / "code.c", folder / "code.so"
+    text.write_text(source + _SOURCE)
+    subprocess.run(["gcc", "-shared", "-fPIC", *options, "-o", file, text], check=True)
+    library = ctypes.CDLL(str(file))
+    start = ctypes.addressof(ctypes.c_char.in_dll(library, "room_for_probes"))
+    if _libc.mprotect(start, _ROOM, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC):
+        raise OSError(ctypes.get_errno(), "mprotect")
+    _rooms_of[start] = iter(range(start, start + _ROOM - _SIZE, _SIZE))
+    return library
 
 
 def address_of(library: ctypes.CDLL, name: str) -> int:
@@ -58,28 +63,12 @@ def read(address: int, size: int) -> bytes:
     return ctypes.string_at(address, size)
 
 
-def _gap(near: int, size: int) -> int:
-    """The nearest free place of this size to which a jump out of the first bytes of a function can lead."""
-    rows = [line.split()[0].split("-") for line in Path("/proc/self/maps").read_text().splitlines()]
-    taken = [(int(start, 16), int(end, 16)) for start, end in rows]
-    page, found = near & -mmap.PAGESIZE, []
-    for (_, low), (high, _) in itertools.pairwise(taken):
-        # Right beside a mapping the next one of this process may come.
-        first, last = max(low + _MARGIN, page - _FAR), min(high - size - _MARGIN, page + _FAR)
-        places = range(first, last, 1 << 16) if near < low else range(last, first, -(1 << 16))
-        lead = (one for one in places if all(thunk.can_lead(near + at, one) for at in range(16)))
-        found += itertools.islice(lead, 1)
-    return min(found, key=lambda one: abs(one - near))
-
-
 class Room:
-    """Memory near a function: a page of code, then one of data."""
+    """Memory near a function: two pages of code, then one of data."""
 
     def __init__(self, near: int) -> None:
-        # Where a hint leads is the system's choice, and in a process with many libraries that is far away.
-        self.start = _gap(near, 3 * 4096)
-        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
-        assert _libc.mmap(self.start, 3 * 4096, 7, flags, -1, 0) == self.start
+        rooms = _rooms_of[min(_rooms_of, key=lambda start: abs(start - near))]
+        self.start = next(one for one in rooms if all(thunk.can_lead(near + at, one) for at in range(16)))
         self.counter = self.start + 2 * 4096
 
 
