@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,16 +55,8 @@ def _json() -> Callable[[Report], str]:
 
 
 def _text() -> Callable[[Report], str]:
-    printer: Callable[[Report], str] | None = None
-
-    def render(report: Report) -> str:
-        nonlocal printer
-        printer = (
-            printer or _printer()
-        )  # made for the first report, when the program and gdb have been started
-        return printer(report)
-
-    return render
+    printer = cache(_printer)  # made for the first report, when the program and gdb have been started
+    return lambda report: printer()(report)
 
 
 def _printer() -> Callable[[Report], str]:

@@ -36,9 +36,7 @@ class Options:
     gdb_arguments: tuple[str, ...] = ()  # words of gdb's own command line
     step_into: Layer = Layer.BINDING  # of an operator of PyTorch
     core_folder: Path | None = None  # where the core of a crash is kept
-    table: Callable[..., BreakpointTable] | None = (
-        None  # makes the table of breakpoints, where it is another one
-    )
+    table: Callable[..., BreakpointTable] | None = None  # makes another table of breakpoints
     before_run: Callable[[Session], Awaitable[None]] | None = None  # awaited when breakpoints are set
     notices: tuple[Notice, ...] = ()  # about how these options were found
 

@@ -99,13 +99,13 @@ def function_at(entry: int, end: int) -> Function:
         places[address] = None
         if at is not None and at[0].endswith(CYTHON_SOURCES):
             places[address] = Place(instance_of(authors_around(address)[0]), *at)
-    entered = {
+    arrivals = {
         after
         for address in reached([entry], following.__getitem__)
         for after in following[address]
         if places[after] is not None and places[after] != places[address]
     }
-    counting, whole, calling = _that_count(entered, places, following, code)
+    counting, whole, calling = _that_count(arrivals, places, following, code)
     table = gdb.find_pc_line(entry).symtab
     is_plain = table is not None and function_locations.is_optimized(table.producer) is False
     sure = {place for place in places.values() if place is not None} if is_plain else calling
@@ -113,7 +113,7 @@ def function_at(entry: int, end: int) -> Function:
 
 
 def _that_count(
-    entered: set[int],
+    arrivals: set[int],
     places: dict[int, Place | None],
     following: dict[int, list[int]],
     code: dict[int, control_flow.Flow],
@@ -130,7 +130,7 @@ def _that_count(
     little: list[int] = []
     calling: set[Place] = set()
     open_: set[Place] = set()
-    for address in entered:
+    for address in arrivals:
         place = places[address]
         assert place is not None
         run = list(_run(address, places, following))

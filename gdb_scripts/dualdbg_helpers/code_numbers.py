@@ -10,9 +10,8 @@ from typing import Optional, Sequence
 
 from .passed import is_number, object_of, value_of
 
-_NEVER_MAPPED = (
-    1 << 16
-)  # bytes from 0 on (vm.mmap_min_addr): there are members of what a null pointer leads to
+# Bytes from 0 on (vm.mmap_min_addr): there are members of what a null pointer leads to.
+_NEVER_MAPPED = 1 << 16
 _REFERENCE = re.compile(r"(?: const)?&&?$")
 
 

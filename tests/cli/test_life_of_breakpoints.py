@@ -389,10 +389,17 @@ def test_conditions_as_pdb_has_them_and_places_that_are_cleared(folder: Path) ->
 
 def test_displays_are_deleted_as_gdb_does(folder: Path) -> None:
     done = run(
-        folder, "display n", "display n + 1", "delete display 1", "display", "delete display", "display"
+        folder,
+        "display n",
+        "display n + 1",
+        "delete display 1",
+        "display",
+        "delete display",
+        "display",
+        "info b",
     )
     assert [[one["value"] for one in event["variables"]] for event in done.of("variables")][2:] == [["1"], []]
-    assert [row["id"] for row in done.of("breakpoint")] != []
+    assert [row["spec"] for row in done.of("breakpoints")[-1]["breakpoints"]] == ["helper"]
 
 
 # -- signals ----------------------------------------------------------------------------------------

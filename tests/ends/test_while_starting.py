@@ -141,9 +141,8 @@ def test_an_interpreter_that_hangs_before_it_calls_can_be_paused(tmp_path: Path,
         pid = wait_until(lambda: program_of(started.pid), 90, "the program")
         wait_until(lambda: tracer_of(pid), 90, "gdb attaches")
         before = ticks.stat().st_size
-        wait_until(
-            lambda: ticks.stat().st_size > before + 2, 90, "it goes on"
-        )  # gdb has stopped it, and let it go
+        # gdb has stopped it, and let it go.
+        wait_until(lambda: ticks.stat().st_size > before + 2, 90, "it goes on")
         os.kill(started.pid, signal.SIGINT)
         text, _status = started.finish()
     assert "Paused" in text and "sitecustomize.py" in text and "it ran" not in text, text

@@ -222,9 +222,8 @@ def _place(pid: int, number: int, devices: Mapping[str, str]) -> str | None:
         with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as file:
             told = {name: value.strip() for name, _, value in (line.partition(":") for line in file)}
         device, inode = devices.get(told.get("mnt_id", "")), told.get("ino")
-        if (
-            device is None or inode is None
-        ):  # it lies on a mount that the process does not see, or the kernel is older
+        if device is None or inode is None:
+            # It lies on a mount that the process does not see, or the kernel is older.
             found = os.stat(f"/proc/{pid}/fd/{number}")
             device = device or _device(os.major(found.st_dev), os.minor(found.st_dev))
             inode = inode or str(found.st_ino)

@@ -42,9 +42,8 @@ NT_PRSTATUS = 1
 _OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)
 EVENT_STOP = 128
 WALL = 0x40000000
-_TO_STOP = patient(
-    0.25
-)  # seconds; a thread that sleeps uninterruptibly and does not stop by then is left out
+# Seconds; a thread that sleeps uninterruptibly and does not stop by then is left out.
+_TO_STOP = patient(0.25)
 _TO_RUN = patient(10.0)  # seconds for one that can stop, but has to be given a processor first
 # Seconds in which a thread stops that is on a processor or can be woken: meanwhile we do not sleep, for a sleep takes
 # longer than it was asked to (PR_SET_TIMERSLACK).
