@@ -195,8 +195,8 @@ def test_threads_that_sleep_on_are_not_stopped(tmp_path: Path) -> None:
         def is_spared() -> bool:
             ((report,), failures) = take([pid], wanted=WANTED, known=known)
             assert not failures and python_names(report)[-3:] == ["inner", "outer", "<module>"]
-            assert report.threads[0].state == "S"
-            return report.stopped == 0.0
+            # One that the sample before has stopped runs for a moment before it sleeps again.
+            return report.threads[0].state == "S" and report.stopped == 0.0
 
         wait_until(is_spared)
         assert is_spared()
