@@ -7,7 +7,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...backends.gdb import GdbEngine
@@ -51,6 +51,14 @@ class ControlOptions:
     debugpy: dict[str, Any] | None = None
 
 
+class ListedThreads(Protocol):
+    """Knows which threads are the debugger's own."""
+
+    def began_at_attach(self, tids: set[int]) -> None:
+        """These threads have begun while a thread ran the text that starts ours."""
+        ...
+
+
 class PythonControl:
     """Leads one session from native debugging alone to both languages."""
 
@@ -61,6 +69,7 @@ class PythonControl:
         python: DebugpyEngine,
         breakpoints: BreakpointTable,
         threads: HeldThreads,
+        listed: ListedThreads,
         halts: Halts,
         options: ControlOptions,
     ) -> None:
@@ -69,6 +78,7 @@ class PythonControl:
         self._python = python
         self._breakpoints = breakpoints
         self._threads = threads
+        self._listed = listed
         self._halts = halts
         self._options = options
         self._point = MeetingPoint(python.serve)
@@ -189,7 +199,9 @@ class PythonControl:
         run = address_of(module, "PyRun_SimpleString")
         release = address_of(module, "PyGILState_Release")
         words = (number, ensure, run, release, self._injection.text_address)
+        before = set((await native.threads()).values())
         await native.run_text(*words, deadline=_CALL_DEADLINE)
+        self._listed.began_at_attach(set((await native.threads()).values()) - before)
         await self._write(self._injection.put_back)
         self._injection.writes = []
 

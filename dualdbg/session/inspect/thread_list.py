@@ -74,6 +74,14 @@ class ThreadList:
         """Called before the program's first line: every thread but the main one is the debugger's."""
         self.ours = self._numbers() - {self._loop.state.pid}
 
+    def began_at_attach(self, tids: set[int]) -> None:
+        """These threads have begun while a thread of the program ran the text that starts ours, and others ran too.
+
+        One alone is ours; of several it shows in their frames, once they have some.
+        """
+        if len(tids) == 1:
+            self.ours |= tids
+
     def program_replaced(self) -> None:
         """The process runs another program, and has one thread."""
         self._names.clear()
