@@ -12,6 +12,7 @@ import pytest
 
 from dualdbg.errors import TargetError
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
+from dualdbg.session.attach.python_control import awaited
 from dualdbg.session.attach.safe_waits import sleeping_safely
 from dualdbg.session.attach.scratch import find_scratch
 from dualdbg.shared import python_versions
@@ -108,6 +109,21 @@ def sleeps_safely(pid: int) -> None:
 def test_a_thread_of_a_stripped_interpreter_sleeps_safely(python: Path, how: str, tmp_path: Path) -> None:
     with program(stripped(python, tmp_path), WAITS[how]) as pid:
         sleeps_safely(pid)
+
+
+@pytest.mark.parametrize("how", {**WAITS, **MORE_WAITS})
+def test_a_thread_whose_sleep_is_not_known_is_waited_for(how: str) -> None:
+    """Where code cannot be run at once (some sleeps of Debian's 3.13), it does not come as soon as the process runs."""
+    with program(sys.executable, {**WAITS, **MORE_WAITS}[how]) as pid:
+
+        def asleep() -> bool:
+            report = Assembler(look(pid)).report()
+            return next(one for one in report.threads if one.thread.tid == pid).system_call is not None
+
+        wait_until(asleep, what="the main thread is asleep")
+        captured = look(pid)
+        report = Assembler(captured).report()
+        assert sleeping_safely(report, captured) or awaited(report, captured)
 
 
 @pytest.mark.parametrize("version", rows.versions())
