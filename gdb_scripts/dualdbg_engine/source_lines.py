@@ -8,7 +8,8 @@ from dualdbg_shared.libraries import is_system_source
 
 from .blocks import entry_of, functions_around, inner_function, is_in, is_inlined, is_same, outer_function
 
-_NO_FILE = "<artificial>"  # GCC's name of a file, in code that was optimised while linking
+# GCC's name of a file, in code that was optimised while linking; gdb 12 has <artificial>@0x0.
+_NO_FILE = "<artificial>"
 _MOST_RUNS = 32  # of instructions of one line, at which a line of the source is looked for
 
 
@@ -46,11 +47,11 @@ def line_at_entry(
     """
     block = outer_function(address)
     own = function.symtab.fullname()
-    if own.endswith(_NO_FILE):
+    if _NO_FILE in own:
         own = _file_of(block) or own
     if file is None or file == own:
         return file, line
-    is_whole = not own.endswith(_NO_FILE)
+    is_whole = _NO_FILE not in own
     if block is not None and entry_of(block) == address:
         return (own, function.line) if function.line and is_whole else (file, line)
     before = gdb.find_pc_line(address - 1) if is_system_source(file) else None
