@@ -137,13 +137,26 @@ def _method(objects, kind, address, depth):
 
 
 def _module(objects, kind, address, depth):
+    """As ``_module_repr`` of Lib/importlib/_bootstrap.py writes it, by the module's spec where it has one."""
     table = objects.memory.pointer(address + objects.layout.head)
-    name = objects.tables.get(table, "__name__") if table else None
-    file = objects.tables.get(table, "__file__") if table else None
+
+    def entry(key):
+        found = objects.tables.get(table, key) if table else None
+        return found if found and objects.types.of(found).tp_name != "NoneType" else None
+
+    spec, file = entry("__spec__"), entry("__file__")
+    fields = dict(objects.attributes(objects.types.of(spec), spec)) if spec else {}
+    name, origin = fields.get("name") or entry("__name__"), fields.get("origin")
     text = "<module {}".format(objects.text(name, depth + 1) if name else "?")
+    if isinstance(origin, int) and objects.types.of(origin).has(L.STR):
+        shown = objects.text(origin, depth + 1)
+        has_location = fields.get("_set_fileattr")
+        if isinstance(has_location, int) and objects.text(has_location, depth + 1) == "True":
+            return f"{text} from {shown}>"
+        return f"{text} ({shown[1:-1]})>"
     if file and objects.types.of(file).has(L.STR):
         return text + f" from {objects.text(file, depth + 1)}>"
-    return text + " (built-in)>"
+    return text + (">" if not entry("__loader__") else " (built-in)>")
 
 
 def _three(name):

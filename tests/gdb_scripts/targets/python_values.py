@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import enum
+import os
 import sys
 import types
 
@@ -186,6 +187,8 @@ EXACT = {
     "builtin": len,
     "module": dataclasses,
     "builtin_module": sys,
+    "frozen_module": os,  # from 3.11 on
+    "made_module": types.ModuleType("made"),
     "proxy": types.MappingProxyType({"a": 1}),
     "int_subclass": with_fields(IntWithFields(5)),
     "long_int_subclass": with_fields(IntWithFields(2**100)),
