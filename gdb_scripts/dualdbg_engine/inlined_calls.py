@@ -113,6 +113,7 @@ def parts_of_line(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
                 "function": block.function.print_name,
                 "inlined_in": around.function.print_name if around is not None else None,
                 "hides": False,
+                "is_sure": False,
             }
             rows.setdefault((block.start, block.end), row)
     return list(rows.values())
