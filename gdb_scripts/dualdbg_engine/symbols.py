@@ -73,7 +73,9 @@ def _elsewhere(tables: list[gdb.Symtab], line: int, begun: list[gdb.Block]) -> l
         part
         for part in parts_of_line(tables, line)
         for there in [inner_function(part["address"])]
-        if there.function.name in names and not any(is_same(there, block) for block in begun)
+        if there is not None
+        and there.function.name in names
+        and not any(is_same(there, block) for block in begun)
     ]
 
 
