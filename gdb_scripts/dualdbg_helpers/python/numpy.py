@@ -121,7 +121,7 @@ class Arrays:
         """The array as numpy prints it; values of types that are not numbers, texts or objects are left out."""
         found = self.read(address)
         name, kind = dtype_text(found), objects.types.of(address)
-        class_ = "array" if kind.tp_name == "numpy.ndarray" else kind.name
+        class_ = "array" if kind.is_exactly("numpy.ndarray") else kind.name
         if found.count == 0:
             shape = [] if len(found.shape) == 1 else [f"shape={tuple_text(found.shape)}"]
             return f"{class_}({', '.join(['[]', *shape, f'dtype={name}'])})"
