@@ -44,7 +44,9 @@ class Row(NamedTuple):
 
 
 def table() -> list[Row]:
-    text = (support.ROOT / "docs" / "languages.md").read_text(encoding="utf-8").partition("## Real packages")[2]
+    text = (
+        (support.ROOT / "docs" / "languages.md").read_text(encoding="utf-8").partition("## Real packages")[2]
+    )
     found = []
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
