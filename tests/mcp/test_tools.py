@@ -258,23 +258,23 @@ def test_the_server_and_what_started_it_are_not_stopped() -> None:
     with_server(work)
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [("x.py:abc", "a line's number"), ("preset:nothing", "no preset"), ("add@nowhere", "layer")],
-)
-def test_a_breakpoint_that_is_none_begins_nothing(spec: str, words: str, tmp_path: Path) -> None:
+NO_BREAKPOINTS = (("x.py:abc", "a line's number"), ("preset:nothing", "no preset"), ("add@nowhere", "layer"))
+
+
+def test_a_breakpoint_that_is_none_begins_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').close()"
 
     async def work(tools: Tools) -> None:
-        refusal = await tools.refused("run", code=code, breakpoints=["print_it", spec])
-        assert "no session was begun: breakpoints[1] cannot be set" in refusal and words in refusal
-        assert "breakpoints.md" in refusal and not mark.exists()
-        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-            refusal = await tools.refused("attach", pid=process.pid, breakpoints=[spec])
-            assert "no session was begun: breakpoints[0]" in refusal
-            assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
-            process.kill()
+        for spec, words in NO_BREAKPOINTS:
+            refusal = await tools.refused("run", code=code, breakpoints=["print_it", spec])
+            assert "no session was begun: breakpoints[1] cannot be set" in refusal and words in refusal
+            assert "breakpoints.md" in refusal and not mark.exists()
+            with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+                refusal = await tools.refused("attach", pid=process.pid, breakpoints=[spec])
+                assert "no session was begun: breakpoints[0]" in refusal
+                assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
+                process.kill()
         assert "no session is open" in await tools.refused("stack", session="s1")
 
     with_server(work)
@@ -409,22 +409,22 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
     with_server(work)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"code": "1\0"},
-        {"code": "1", "seconds": True},
-        {"code": "1", "args": ["\0"]},
-        {"code": "1", "env": {"A": "\0"}},
-        {"code": "1", "env": {"A=B": "1"}},
-        {"program": "a" * 3999},
-        {"code": "1", "cwd": "a" * 3999},
-    ],
-)
-def test_what_no_process_can_be_given_is_refused(arguments: dict[str, Any]) -> None:
+NO_PROCESS: list[dict[str, Any]] = [
+    {"code": "1\0"},
+    {"code": "1", "seconds": True},
+    {"code": "1", "args": ["\0"]},
+    {"code": "1", "env": {"A": "\0"}},
+    {"code": "1", "env": {"A=B": "1"}},
+    {"program": "a" * 3999},
+    {"code": "1", "cwd": "a" * 3999},
+]
+
+
+def test_what_no_process_can_be_given_is_refused() -> None:
     async def work(tools: Tools) -> None:
-        refusal = await tools.refused("run", **arguments)
-        assert "did not foresee" not in refusal and "next: " in refusal
+        for arguments in NO_PROCESS:
+            refusal = await tools.refused("run", **arguments)
+            assert "did not foresee" not in refusal and "next: " in refusal, arguments
 
     with_server(work)
 
