@@ -214,7 +214,9 @@ REACHED = {
 @pytest.mark.processes
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="frames have no qualified names before CPython 3.11")
 @pytest.mark.parametrize(
-    ("name", "typed", "changed", "lines", "buttons"), TYPED, ids=[row[0] for row in TYPED]
+    ("name", "typed", "changed", "lines", "buttons"),
+    rows.some(reversed(TYPED), 2),
+    ids=[row[0] for row in TYPED[::-1]],
 )
 def test_f5_with_the_generated_files(
     tmp_path: Path, name: str, typed: str, changed: dict[str, Any], lines: list[int], buttons: list[str]
