@@ -230,16 +230,17 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
 def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tool: str, tmp_path: Path) -> None:
     """A crash, and an end: neither is passed over."""
     ready = tmp_path / "ready"
-    code = f"import os, pathlib, time\nwhile not os.path.exists({str(ready)!r}): time.sleep(0.01)\n"
+    code = "import os, pathlib, time\npathlib.Path(f'{os.getpid()}.begun').touch()\n"
+    code += f"while not os.path.exists({str(ready)!r}): time.sleep(0.01)\n"
 
     async def work(tools: Tools) -> None:
-        crashed = await tools("run", code=f"{code}os.kill(os.getpid(), 11)", seconds=1)
-        ended = await tools("run", code=f"{code}raise SystemExit(3)", seconds=1)
-        assert crashed.data["state"] == ended.data["state"] == "running"
+        crashed = await tools("run", code=f"{code}os.kill(os.getpid(), 11)", cwd=str(tmp_path), seconds=0)
+        ended = await tools("run", code=f"{code}raise SystemExit(3)", cwd=str(tmp_path), seconds=0)
+        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2, what="both programs have begun")
         ready.touch()
         first, second = crashed.data["session"], ended.data["session"]
         for session in (first, second):
-            while "running" in (await tools.ask("stack", session=session)).text:
+            while re.search("running|starting", (await tools.ask("stack", session=session)).text):
                 pass
         answer = await tools(tool, session=first)
         assert answer.data["stop"] and "SIGSEGV" in answer.text
