@@ -66,7 +66,11 @@ print(fused.total(30))
 """
 
 
-@pytest.fixture(scope="module", params=["-O0 -g", "-O2 -g", "-O2"], ids=["O0", "O2", "bare"])
+# What is optimised and has debug info is between the others.
+OPTIONS = ["-O0 -g", pytest.param("-O2 -g", marks=pytest.mark.exhaustive), "-O2"]
+
+
+@pytest.fixture(scope="module", params=OPTIONS, ids=["O0", "O2", "bare"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the module, and a program that calls it."""
     require(importlib.util.find_spec("Cython"), "Cython is not installed")
