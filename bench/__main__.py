@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ class Benchmark:
 
 
 def main(words: list[str]) -> int:
+    # What a shell has put into the background inherits that SIGINT is ignored; benchmarks end by it what they run.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     known = benchmarks()
     at = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
     names, options = words[:at], words[at:]

@@ -56,7 +56,8 @@ class CodeAddress:
     """An address in code. With debug info it has its source line and its function, if they were asked for.
 
     ``begins`` is the line at which the function is declared, ``hides`` whether other functions were inlined just there,
-    and ``inlined_in`` the function into which it was inlined itself.
+    and ``inlined_in`` the function into which it was inlined itself. ``is_sure``: the line begins there, as debug info
+    has it; else code of it is there, mixed with that of others.
     """
 
     address: int
@@ -66,6 +67,7 @@ class CodeAddress:
     begins: int | None = None
     hides: bool = False
     inlined_in: str | None = None
+    is_sure: bool = True
 
 
 @dataclass(frozen=True)

@@ -144,10 +144,13 @@ class Location:
 
 
 class BreakpointState(str, Enum):
-    """PENDING: no location yet. VERIFIED: an engine has set it. REJECTED: it cannot be set."""
+    """PENDING: no location yet. VERIFIED: an engine has set it. UNCERTAIN: an engine has set it where debug info does
+    not tell whether the line runs there; its message says so. REJECTED: it cannot be set.
+    """
 
     PENDING = "pending"
     VERIFIED = "verified"
+    UNCERTAIN = "uncertain"
     REJECTED = "rejected"
 
 

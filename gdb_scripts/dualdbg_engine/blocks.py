@@ -97,11 +97,10 @@ def lines_of_function(outer: gdb.Block) -> Iterator[int]:
 
 def inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
     """Where functions of this name were inlined into a function: the entry of each, and its block."""
-    last = _last_identifier(name)
     found: dict[tuple[int, int, int], tuple[int, gdb.Block]] = {}
     for address in lines_of_function(outer):
         for block in functions_around(address):
-            if is_inlined(block) and _last_identifier(block.function.name) == last:
+            if is_inlined(block) and _may_be(block.function.name, name):
                 found.setdefault((block.start, block.end, entry_of(block)), (address, block))
     for address, block in found.values():
         begins = entry_of(block)
@@ -109,19 +108,35 @@ def inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
 
 
 def function_named(name: str, address: int) -> gdb.Block | None:
-    """The innermost function around an address that has this name."""
-    last = _last_identifier(name)
+    """The innermost function around an address that has this name; else, the innermost that ends as the name does."""
+    ends_so = None
     for block in functions_around(address):
-        if _last_identifier(block.function.name) == last:
+        if _may_be(block.function.name, name):
             return block
-    return None
+        if ends_so is None and _identifiers(block.function.name)[-1:] == _identifiers(name)[-1:]:
+            ends_so = block
+    return ends_so
 
 
-def _last_identifier(name: str) -> str:
-    """``f`` of ``ns::S<int>::f<long>(int) const``; ``operator()`` and other operators as they are."""
+def _may_be(function: str, name: str) -> bool:
+    """Whether a function is the one of a name: either may leave out scopes, but has no other ones.
+
+    ``std::vector::size`` is not ``Stack::size``, into which it may have been inlined. Rust's methods have the number of
+    their ``impl`` for a scope, which says nothing.
+    """
+    longer, shorter = sorted((_identifiers(function), _identifiers(name)), key=len, reverse=True)
+    if longer[-1:] != shorter[-1:]:
+        return False
+    scopes = iter(longer)
+    return "{impl#" in function or all(one in scopes for one in shorter)
+
+
+@lru_cache(maxsize=4096)
+def _identifiers(name: str) -> tuple[str, ...]:
+    """``ns``, ``S`` and ``f`` of ``ns::S<int>::f<long>(int) const``; ``operator()`` and other operators as they are."""
     operator = re.search(r"\boperator\s*(?:\(\)|[^\w\s(]+|\w.*?)(?=\(|$)", name)
     if operator:
-        return operator.group().replace(" ", "")
+        return (*_identifiers(name[: operator.start()]), operator.group().replace(" ", ""))
     depth, kept = 0, ""
     for character in name:
         if character in "<([":
@@ -132,7 +147,7 @@ def _last_identifier(name: str) -> str:
             depth -= 1
         elif depth == 0:
             kept += character
-    return kept.rpartition("::")[2].strip()
+    return tuple(one.strip() for one in kept.split("::") if one.strip())
 
 
 def symbol_at(address: int) -> tuple[int, str]:

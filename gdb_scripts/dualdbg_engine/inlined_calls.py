@@ -6,6 +6,7 @@ gdb goes on to the next line that has some, in whatever function that is.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any, Iterable, Iterator, NamedTuple
 
 import gdb
@@ -39,8 +40,13 @@ def inlined_calls(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
     rows = []
     for table in tables:
         file = table.fullname()
-        near = [*_entered(functions_near(table, line), file, line)]
-        for run in near or _entered(_functions_of(table), file, line):
+        finders = (
+            partial(functions_near, table, line),
+            partial(_functions_of, table),
+            partial(_functions_of_unit, table),
+        )
+        found = ([*_entered(find(), file, line)] for find in finders)
+        for run in next(filter(None, found), []):
             row = {
                 "address": run.address,
                 "file": file,
@@ -113,6 +119,7 @@ def parts_of_line(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
                 "function": block.function.print_name,
                 "inlined_in": around.function.print_name if around is not None else None,
                 "hides": False,
+                "is_sure": False,
             }
             rows.setdefault((block.start, block.end), row)
     return list(rows.values())
@@ -130,8 +137,24 @@ def functions_near(table: gdb.Symtab, line: int) -> list[gdb.Block]:
 
 def _functions_of(table: gdb.Symtab) -> list[gdb.Block]:
     """All functions that have code of this file; none where that is more than can be looked at."""
-    rows = [entry.pc for entry in table.linetable()]
-    found = _functions_at(rows) if len(rows) <= _MOST_ROWS else []
+    return _unless_too_many([entry.pc for entry in table.linetable()])
+
+
+def _functions_of_unit(table: gdb.Symtab) -> list[gdb.Block]:
+    """All functions of the compilation unit to which this file belongs; none where that is more than can be looked at.
+
+    gdb forgets the rows of a file at whose addresses rows of another one follow: a header's line that only calls what
+    was inlined may have no others.
+    """
+    blocks = (table.global_block(), table.static_block())
+    return _unless_too_many(
+        [int(symbol.value().address) for block in blocks for symbol in block if symbol.is_function]
+    )
+
+
+def _unless_too_many(addresses: list[int]) -> list[gdb.Block]:
+    """The functions around these addresses; none where that is more code than can be looked at."""
+    found = _functions_at(addresses) if len(addresses) <= _MOST_ROWS else []
     return found if sum(block.end - entry_of(block) for block in found) <= _MOST_BYTES else []
 
 

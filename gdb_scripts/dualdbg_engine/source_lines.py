@@ -42,8 +42,8 @@ def line_at_entry(
     """File and line of an address in a function that was not inlined.
 
     The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
-    the line of the function itself. Behind a call, where code of the C++ library begins in the same way, it is the line
-    of the call.
+    the line of the function itself, unless that is the C++ library's and begins with code of the user's. Behind a call,
+    where code of the C++ library begins in the same way, it is the line of the call.
     """
     block = outer_function(address)
     own = function.symtab.fullname()
@@ -53,6 +53,8 @@ def line_at_entry(
         return file, line
     is_whole = _NO_FILE not in own
     if block is not None and entry_of(block) == address:
+        if is_system_source(own) and not is_system_source(file):
+            return file, line
         return (own, function.line) if function.line and is_whole else (file, line)
     before = gdb.find_pc_line(address - 1) if is_system_source(file) else None
     if before is not None and before.symtab is not None and before.line:

@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 import gdb
 
-from .blocks import entry_of, inner_function, outer_function
+from .blocks import entry_of, inner_function, is_same, outer_function
 from .copies import copies_of_line
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
@@ -25,11 +25,14 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; may be empty.
 
     On the first line of a function it is the place of the function, as in gdb. A line that only calls what was inlined
-    is entered where that begins. ``begins`` is the line at which the function of a place is declared.
+    is entered where that begins. ``begins`` is the line at which the function of a place is declared. ``is_sure`` is
+    False where the line's code is mixed with that of others, and no statement of it begins.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
+    begun: list[gdb.Block] = []
     positions = positions_of_line(file, line)
-    tables = {one.symtab.fullname(): one.symtab for one in positions if one.symtab is not None}
+    at = positions or _before(file, line)  # a header's last lines may begin no statement
+    tables = {one.symtab.fullname(): one.symtab for one in at if one.symtab is not None}
     if line and not any(one.line == line for one in positions):
         called = inlined_calls(list(tables.values()), line) or parts_of_line(list(tables.values()), line)
         if called:
@@ -40,19 +43,40 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
         address, found = _where_most_pass(position), position.line
         outer, block = outer_function(address), inner_function(address)
         copies: list[int] = []
-        if outer is not None and (entry_of(outer) == address or _is_first_line(outer, block, position)):
+        file, hides = position.symtab.fullname(), False
+        is_first = outer is not None and _is_declared_at(outer, position)
+        if is_first and entry_of(outer) == address:
+            block = outer
+        if outer is not None and (entry_of(outer) == address or (is_first and is_same(block, outer))):
             place = function_body(entry_of(outer))
             address, found = place["address"], place["line"] or found
+            file, hides = place["file"] or file, is_first and place["hides"]
         else:
             copies = copies_of_line(position, address)
         row = {
-            "file": position.symtab.fullname(),
+            "file": file,
             "line": found,
             "function": block.function.print_name if block is not None else None,
-            "begins": _declared(outer, block),
+            "begins": _declared(outer, block, position.symtab),
+            "hides": hides,
         }
         rows += [{**row, "address": one} for one in (address, *copies)]
-    return rows
+        if found == line and block is not None:
+            begun.append(block)
+    return rows + _elsewhere(list(tables.values()), line, begun)
+
+
+def _elsewhere(tables: list[gdb.Symtab], line: int, begun: list[gdb.Block]) -> list[dict[str, Any]]:
+    """The first code of a line in the other places where its function was inlined: no statement of it begins there."""
+    names = {block.function.name for block in begun}
+    return [
+        part
+        for part in parts_of_line(tables, line)
+        for there in [inner_function(part["address"])]
+        if there is not None
+        and there.function.name in names
+        and not any(is_same(there, block) for block in begun)
+    ]
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
@@ -72,6 +96,12 @@ def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
     return found
 
 
+def _before(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
+    """The nearest line with code before this one; empty where it has none in such a file."""
+    before = (_decoded(file, number) for number in range(line - 1, max(line - 1 - _AHEAD, 0), -1))
+    return next((positions for positions in before if positions), ())
+
+
 def _decoded(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
     try:
         return gdb.decode_line("%s:%d" % (quoted(file), line))[1] or ()
@@ -79,20 +109,18 @@ def _decoded(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
         return ()
 
 
-def _declared(outer: gdb.Block | None, block: gdb.Block | None) -> int | None:
-    """The line at which the function of a place is declared. Of an inlined one gdb has that of the call."""
-    if outer is None or block is None or (block.start, block.end) != (outer.start, outer.end):
+def _declared(outer: gdb.Block | None, block: gdb.Block | None, table: gdb.Symtab) -> int | None:
+    """The line of this file at which the function of a place is declared. Of an inlined one gdb has the call's."""
+    if outer is None or block is None or not is_same(block, outer):
         return None
-    return outer.function.line or None
+    here = outer.function.symtab.fullname() == table.fullname()
+    return (outer.function.line or None) if here else None
 
 
-def _is_first_line(outer: gdb.Block, block: gdb.Block | None, position: gdb.Symtab_and_line) -> bool:
+def _is_declared_at(outer: gdb.Block, position: gdb.Symtab_and_line) -> bool:
     """Whether a function that was not inlined is declared at this line."""
     declared = outer.function
-    same = block is not None and (block.start, block.end) == (outer.start, outer.end)
-    return (
-        same and declared.line == position.line and declared.symtab.fullname() == position.symtab.fullname()
-    )
+    return bool(declared.line == position.line and declared.symtab.fullname() == position.symtab.fullname())
 
 
 def _where_most_pass(position: gdb.Symtab_and_line) -> int:

@@ -171,6 +171,14 @@ def test_the_list_of_breakpoints() -> None:
     assert text == "1   randn: verified\n      0x10 randn in libtorch_cpu.so\n"
 
 
+def test_a_breakpoint_that_may_not_stop_is_not_called_verified() -> None:
+    row = breakpoint_(BreakpointState.UNCERTAIN, Location("f", "/x.so", 0x10), message="it may never stop")
+    assert PLAIN.render(reports.BreakpointsReport((row,))) == (
+        "1   randn: uncertain\n      0x10 f in x.so\n      it may never stop\n"
+    )
+    assert PLAIN.render(BreakpointChanged(row)) == "Breakpoint 1 (randn): x.so (it may never stop)\n"
+
+
 def test_values_and_source() -> None:
     value = Value("x", "int", "3", Language.NATIVE)
     assert PLAIN.render(reports.ValueReport("x", value)) == "3\n"

@@ -14,14 +14,16 @@ from hypothesis import strategies as st
 
 from dualdbg.dap.adapter import Adapter
 from dualdbg.dap.client.arguments import Arguments
+from dualdbg.dap.client.conventions import Client
 from dualdbg.dap.client.paths import Mapping, PathMap
 from dualdbg.dap.client.wording import for_an_editor
 from dualdbg.dap.configuration import CONDITIONS, Program, read_configuration, read_env_file
 from dualdbg.dap.handles import Handles
 from dualdbg.dap.options import OPTIONS
+from dualdbg.dap.presentation import bodies
 from dualdbg.dap.requests.sources import tell_python_modules
 from dualdbg.errors import EngineLost, SpecError, StaleHandle, UsageError
-from dualdbg.model import State
+from dualdbg.model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, State
 from dualdbg.session.breakpoints.exception_filters import exception_arguments
 from dualdbg.symbols.locspec.hit_conditions import check_hit_condition, hit_counts
 from tests.support import ROOT
@@ -211,3 +213,10 @@ def test_a_program_that_ends_while_its_modules_are_asked_for_is_no_news() -> Non
 
     session = SimpleNamespace(state=State.PYTHON_STOPPED, inspector=SimpleNamespace(relay=lost))
     asyncio.run(tell_python_modules(cast(Adapter, SimpleNamespace(session=session))))
+
+
+def test_what_may_not_stop_is_not_verified() -> None:
+    spec = BreakpointSpec("a.cpp:3", BreakpointKind.NATIVE_LINE, "a.cpp", 3)
+    row = Breakpoint(1, spec, BreakpointState.UNCERTAIN, message="it may never stop")
+    body = bodies.breakpoint(row, Client(), lambda path: {"path": path})
+    assert not body["verified"] and body["message"] == "it may never stop"

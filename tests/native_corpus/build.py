@@ -69,7 +69,7 @@ LAYERS = {
 }
 RUST = {"rust": "corpus_rust", "pyo3": "corpus_pyo3"}
 CYTHON = {"cython": "corpus_cython", "cython-steps": "corpus_steps"}
-OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",))}
+OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",)), "shown": Layer("shown", ("shown.cpp",))}
 
 MODULES = {**{name: layer.module for name, layer in LAYERS.items()}, **RUST, **CYTHON}
 

@@ -40,7 +40,9 @@ QSORT = NativeFrame(
 )
 
 NATIVE_STEP = Step("next", TID, THREAD, top=LINE)
-BELOW = replace(NATIVE_STEP, end=CALLER.sp)  # the caller of the function that was left is known
+BELOW = replace(
+    NATIVE_STEP, end=CALLER.sp, within=("f",)
+)  # the caller of the function that was left is known
 PAD = Pad(0x130, CALLER.sp or 0, 0, 0, is_cxx=True)
 OUTER_PAD = Pad(0x1B0, 128, 1, 1, is_cxx=False)
 SHARED_PAD = Pad(0x1B0, 128, 0, 1, is_cxx=True)

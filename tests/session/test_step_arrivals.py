@@ -78,6 +78,8 @@ BEGIN_CATCH = NativeFrame(
 STEP_IN = replace(BELOW, kind="step")
 HEADER = NativeFrame(0, 0x710, "std::move", file="/usr/include/c++/move.h", line=5)
 
+INLINED = replace(LINE, function="inlined", inlined=True)
+
 
 def arrival(stop: NativeStopped, step: Step | None = FROM_PYTHON, **known: Any) -> Arrival:
     return Arrival(stop, step, known.pop("momentary", SET), beacon=9, **known)
@@ -220,6 +222,31 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
     ),
     "next to a function of the C++ library, inlined": (
         arrival(STEPPED, BELOW, stack=stack(replace(VECTOR, inlined=True), replace(LINE, level=1), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "next in a function of the user that was inlined into the line": (
+        arrival(STEPPED, BELOW, stack=stack(INLINED, replace(LINE, level=1), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "step in a function of the user that was inlined into the line": (
+        arrival(STEPPED, STEP_IN, stack=stack(INLINED, replace(LINE, level=1), CALLER)),
+        ENDS,
+    ),
+    "next out of an inlined function, to one that the same function calls": (
+        arrival(
+            STEPPED,
+            replace(BELOW, top=replace(INLINED, function="h"), within=("f", "h")),
+            stack=stack(INLINED, replace(LINE, level=1), CALLER),
+        ),
+        ENDS,
+    ),
+    "next, and a handler has the exception: whose?": (arrival(hit(LANDED), BELOW), ArrivalFact.STACK),
+    "next, and a handler of the function has the exception": (
+        arrival(hit(LANDED), BELOW, stack=IN_C),
+        ENDS,
+    ),
+    "next, and a handler has it in a function that was inlined into the line": (
+        arrival(hit(LANDED), BELOW, stack=stack(INLINED, replace(LINE, level=1), CALLER)),
         Outcome(False, again=Move.NEXT),
     ),
     "step in a binding layer, into the C library": (

@@ -95,7 +95,9 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
             THREAD,
             places=StopPoints(pads=(SHARED_PAD,)),
             move=Move.FINISH,
-            step=replace(BELOW, kind="finish", top=replace(LINE, inlined=True), end=LOOP.sp),
+            step=replace(
+                BELOW, kind="finish", top=replace(LINE, inlined=True), end=LOOP.sp, within=("g", "f")
+            ),
         ),
     ),
     "next from a callback of the C library ends in the function that called that": (
@@ -182,7 +184,7 @@ NATIVE_PLANS: dict[str, tuple[str, int | None, NativeGround, NativePlan | Ground
         "finish",
         None,
         ground(stack=stack(LINE), exit=None, pads=()),
-        NativePlan(THREAD, move=Move.FINISH, step=replace(NATIVE_STEP, kind="finish")),
+        NativePlan(THREAD, move=Move.FINISH, step=replace(NATIVE_STEP, kind="finish", within=("f",))),
     ),
     "a chosen function is entered by next": (
         "step",

@@ -66,6 +66,7 @@ MEANT = {
     # members
     "outer::Shape::method": {METHOD, CONST_METHOD},
     "Shape::method(int) const": {CONST_METHOD},
+    "Shape::method(int)": {METHOD},
     "Shape::make": {"outer::Shape::make(int)"},
     "Shape::Shape": {"outer::Shape::Shape()", "outer::Shape::Shape(int)"},
     "Shape::Shape(int)": {"outer::Shape::Shape(int)"},
@@ -77,6 +78,7 @@ MEANT = {
     "Shape::operator->": {"outer::Shape::operator->()"},
     "Shape::operator<<": {"outer::Shape::operator<<(int)"},
     "Shape::operator[]": {"outer::Shape::operator[](int) const"},
+    "Shape::operator[](int)": {"outer::Shape::operator[](int) const"},
     "Shape::operator bool": {"outer::Shape::operator bool() const"},
     "Shape::operator std::vector<int, std::allocator<int> >": {
         "outer::Shape::operator std::vector<int, std::allocator<int> >() const"

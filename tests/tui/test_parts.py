@@ -188,6 +188,7 @@ BREAKPOINTS = (
         enabled=False,
     ),
     Breakpoint(3, spec("b.cpp:9", BreakpointKind.NATIVE_LINE, "b.cpp", 9), BreakpointState.PENDING),
+    Breakpoint(4, spec("b.cpp:8", BreakpointKind.NATIVE_LINE, "b.cpp", 8), BreakpointState.UNCERTAIN),
 )
 
 
@@ -196,6 +197,7 @@ def test_breakpoints_say_what_holds_of_them() -> None:
         "▸● 1  randn  if n > 2, 3 hits",
         "▸○ 2  a.py:4  off",
         " ◌ 3  b.cpp:9  pending",
+        " ◐ 4  b.cpp:8  uncertain",
     ]
     opened = lines(breakpoint_rows(BREAKPOINTS, frozenset({1})), 70)
     assert opened[1] == "     libtorch_cpu.so at::native::randn 0x1000"
@@ -203,7 +205,7 @@ def test_breakpoints_say_what_holds_of_them() -> None:
 
 def test_marks_of_a_file_and_of_machine_code() -> None:
     assert breakpoint_marks.marks_of(BREAKPOINTS, "/home/user/a.py") == {5: "disabled"}
-    assert breakpoint_marks.marks_of(BREAKPOINTS, "/home/user/b.cpp") == {9: "pending"}
+    assert breakpoint_marks.marks_of(BREAKPOINTS, "/home/user/b.cpp") == {8: "uncertain", 9: "pending"}
     assert breakpoint_marks.marks_of(BREAKPOINTS, None) == {"0x1000": "enabled"}
     assert [one.id for one in breakpoint_marks.at(BREAKPOINTS, "/home/user/a.py", 5)] == [2]
     assert [one.id for one in breakpoint_marks.at(BREAKPOINTS, None, 0x1000)] == [1]

@@ -8,13 +8,12 @@ from pathlib import PurePath
 from ...backends.native import CodeAddress
 
 
-def elsewhere(line: int | None, places: Sequence[CodeAddress]) -> str | None:
-    """That the places of ``line`` are in functions that begin behind it; None where one is in the line's own."""
+def elsewhere(file: str, line: int | None, places: Sequence[CodeAddress]) -> str | None:
+    """That the places of a line are in functions that begin behind it; None where one is the line's own."""
     if line is None or not places:
         return None
-    if not all(one.begins is not None and line < one.begins for one in places):
+    if not all(one.begins is not None and one.line != line < one.begins for one in places):
         return None
-    first = places[0]
-    name = PurePath(first.file or "?").name
+    first, name = places[0], PurePath(file).name
     function = (first.function or "another function").partition("(")[0]
     return f"{name}:{line} has no code: it stops at line {first.line}, in {function}, which begins behind it"

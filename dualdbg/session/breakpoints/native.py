@@ -43,6 +43,7 @@ _WATCH_HINT = (
     "watches where it lies now"
 )
 
+_STATES = {True: BreakpointState.VERIFIED, False: BreakpointState.UNCERTAIN}
 _MIXED = (
     "the compiler has mixed {} with other lines: it may stop more or less often than the line runs, or never"
 )
@@ -172,7 +173,7 @@ class NativeBreakpoints:
         """Whether it is bound, where, and what there is to say of it. A signal has no place."""
         wanted = self._wanted[id]
         bound = wanted.locations or wanted.spec.kind is BreakpointKind.SIGNAL
-        state = BreakpointState.VERIFIED if bound else BreakpointState.PENDING
+        state = _STATES[wanted.is_sure] if bound else BreakpointState.PENDING
         return state, tuple(wanted.locations.values()), wanted.message
 
     # -- the target's changes -------------------------------------------------------------------
@@ -417,7 +418,8 @@ class NativeBreakpoints:
         for one in found:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
         if found:
-            wanted.message = None if all(one.is_sure for one in found) else _MIXED.format(f"{file}:{line}")
+            wanted.is_sure = all(one.is_sure for one in found)
+            wanted.message = None if wanted.is_sure else _MIXED.format(f"{file}:{line}")
         elif not wanted.locations and await self._native.line_locations(file, line):
             wanted.message = (
                 f"{file}:{line} has no code of its own: what it does has become part of other lines"
@@ -468,9 +470,13 @@ class NativeBreakpoints:
         if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
             await self._bind_cython_line(wanted, wanted.spec.subject, wanted.spec.line)
             return
-        places = await self._native.line_locations(wanted.spec.subject, wanted.spec.line)
+        file, line = wanted.spec.subject, wanted.spec.line
+        places = await self._native.line_locations(file, line)
         if places:
-            wanted.message = elsewhere(wanted.spec.line, places)
+            wanted.is_sure = all(one.is_sure for one in places)
+            wanted.message = (
+                elsewhere(file, line, places) if wanted.is_sure else _MIXED.format(f"{file}:{line}")
+            )
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function

@@ -81,6 +81,7 @@ class Wanted:
     enabled: bool = True
     locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
     message: str | None = None
+    is_sure: bool = True  # that its line runs at its locations, and nowhere else
     unresolved: list[LoadedFunction] = field(
         default_factory=list
     )  # indirect functions whose resolver has not run

@@ -497,4 +497,9 @@ class BreakpointTable:
 
 
 # A breakpoint of both halves is bound when one of them is.
-_BEST_FIRST = (BreakpointState.VERIFIED, BreakpointState.PENDING, BreakpointState.REJECTED)
+_BEST_FIRST = (
+    BreakpointState.VERIFIED,
+    BreakpointState.UNCERTAIN,
+    BreakpointState.PENDING,
+    BreakpointState.REJECTED,
+)

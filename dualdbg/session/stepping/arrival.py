@@ -21,6 +21,7 @@ from .step_frames import (
     calls_operators,
     direct_caller,
     frame_that_ends,
+    functions_within,
     handler_frame,
     innermost_native,
     is_between,
@@ -35,6 +36,7 @@ from .step_frames import (
 from .stop_points import NOWHERE, FunctionCalls, Momentary, Pad, StopPoints
 from .unfinished import native_step_done
 
+_OVER = ("next", "until")  # steps that do not enter what the function calls
 _DONE = {StopCause.STEPPED, StopCause.RETURNED, StopCause.UNSAID}
 
 
@@ -207,11 +209,17 @@ def _call_reached(arrival: Arrival, calls: FunctionCalls) -> Outcome | ArrivalFa
     return ENDS if calls.start <= arrival.called_from <= calls.end else GOES_ON
 
 
-def _landed(arrival: Arrival, step: Step) -> Outcome:
-    """Native code has returned. It counts in the thread of the step only."""
+def _landed(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
+    """Native code has returned, or a handler has its exception. It counts in the thread of the step only."""
     if not arrival.is_of_step:
         return GOES_ON
-    return Outcome(False, is_there=True) if step.kind == CONTINUE else ENDS
+    if step.kind == CONTINUE:
+        return Outcome(False, is_there=True)
+    if step.kind not in _OVER or not step.within:
+        return ENDS
+    if arrival.stack is UNREAD:
+        return ArrivalFact.STACK
+    return Outcome(False, again=NATIVE_MOVES[step.kind]) if _is_in_callee(arrival, step) else ENDS
 
 
 def _other_line_reached(arrival: Arrival) -> Outcome | ArrivalFact:
@@ -304,6 +312,15 @@ def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     )
 
 
+def _is_in_callee(arrival: Arrival, step: Step) -> bool:
+    """Whether the thread is in a function that was inlined into the one that is stepped, and that calls for no stop."""
+    assert not isinstance(arrival.stack, Unread)
+    here, within = functions_within(arrival.stack), step.within
+    if step.kind not in _OVER or not within or not _is_in_stepped_frame(arrival, step):
+        return False
+    return len(here) > len(within) and here[: len(within)] == within
+
+
 def _is_in_stepped_frame(arrival: Arrival, step: Step) -> bool:
     assert not isinstance(arrival.stack, Unread)
     caller = direct_caller(arrival.stack)
@@ -318,6 +335,8 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if momentary.lines and _is_in_stepped_frame(arrival, step):
         return THE_REST
     if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
+        return Outcome(False, again=NATIVE_MOVES[step.kind])
+    if _is_in_callee(arrival, step):
         return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is not None and step.kind in NATIVE_MOVES and _is_within_line(arrival, top, step):
         return Outcome(False, again=NATIVE_MOVES[step.kind])

@@ -19,6 +19,7 @@ from .step_frames import (
     caller_outside,
     direct_caller,
     frames_with_native_callers,
+    functions_within,
     innermost_native,
     is_inlined_in,
     native_caller,
@@ -290,7 +291,7 @@ def _from_native_code(
         ),
         move=move,
         level=caller.level - 1 if leaves and inlined and caller is not None else 0,
-        step=replace(step, end=direct.sp if direct is not None else None),
+        step=replace(step, end=direct.sp if direct is not None else None, within=functions_within(stack)),
     )
 
 

@@ -18,7 +18,7 @@ class Step:
 
     ``origin`` is the Python line that was left, ``depth`` the number of Python frames that debugpy showed there.
     ``top`` is the innermost frame that was left natively, and ``end`` its canonical address: it is gone once the stack
-    pointer is there.
+    pointer is there. ``within``: the function of ``top`` and those into which it was inlined, the outermost first.
     """
 
     kind: str
@@ -28,6 +28,7 @@ class Step:
     top: NativeFrame | None = None
     depth: int = 0
     end: int | None = None
+    within: tuple[str | None, ...] = ()
 
     @property
     def watches(self) -> bool:

@@ -158,6 +158,18 @@ def is_inlined_in(caller: NativeFrame, stack: Stack) -> bool:
     return all(frame.inlined for frame in native if frame.level < caller.level)
 
 
+def functions_within(stack: Stack) -> tuple[str | None, ...]:
+    """The innermost native function and those into which it was inlined, the outermost first: they share a frame."""
+    names: list[str | None] = []
+    for frame in stack.frames:
+        if not isinstance(frame, NativeFrame):
+            return ()
+        names.append(frame.function)
+        if not frame.inlined:
+            break
+    return tuple(reversed(names))
+
+
 def innermost_native(stack: Stack) -> NativeFrame | None:
     """The innermost frame, shown or not, where it is native."""
     top = stack.frames[0] if stack.frames else None

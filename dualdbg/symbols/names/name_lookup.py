@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 from ...shared.symbol_table import Entry, SymbolTable
+from .cxx_names import parse
 from .demangle import demangle_all
 from .name_query import Query
 from .other_languages import strings_named
@@ -29,7 +30,7 @@ def entries_named(
             break
     return [
         entry
-        for entry in table.with_names(texts)
+        for entry in table.with_names(_of_one_kind(texts, query))
         if wanted(table, entry) and b".cold" not in table.name(entry)
     ]
 
@@ -48,6 +49,19 @@ def entries_remembered(
         for name, text in zip(names, texts, strict=True)
     )
     return entries if meant and all(wanted(table, entry) for entry in entries) else None
+
+
+def _of_one_kind(texts: dict[int, str], query: Query) -> dict[int, str]:
+    """Without ``get() const`` where ``get()`` was asked for and the class has both."""
+    if query.is_glob or query.parsed.parameters is None or query.parsed.qualifiers:
+        return texts
+    names = {at: parse(text) for at, text in texts.items()}
+    plain = {(one.components, one.parameters) for one in names.values() if not one.qualifiers}
+    return {
+        at: text
+        for at, text in texts.items()
+        if not names[at].qualifiers or (names[at].components, names[at].parameters) not in plain
+    }
 
 
 def _matching_strings(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:

@@ -9,6 +9,7 @@ from ...source_files import means_file, same_file
 
 _LINES = (BreakpointKind.PYTHON_LINE, BreakpointKind.NATIVE_LINE)
 _PYTHON_FILES = (".py", ".pyw", ".pyi")
+_LOOKS = {BreakpointState.VERIFIED: "enabled", BreakpointState.UNCERTAIN: "uncertain"}
 
 
 def line_spec(file: str, line: int, python: bool) -> BreakpointSpec:
@@ -25,7 +26,7 @@ def address_spec(address: int) -> BreakpointSpec:
 
 
 def marks_of(breakpoints: Iterable[Breakpoint], file: str | None) -> dict[int | str, str]:
-    """For the gutter: line or address (as text) to enabled, disabled or pending."""
+    """For the gutter: line or address (as text) to enabled, disabled, pending or uncertain."""
     marks: dict[int | str, str] = {}
     for one in breakpoints:
         look = _look(one)
@@ -64,4 +65,4 @@ def places(one: Breakpoint, file: str | None) -> Iterator[int | str]:
 def _look(one: Breakpoint) -> str:
     if not one.enabled:
         return "disabled"
-    return "enabled" if one.state is BreakpointState.VERIFIED else "pending"
+    return _LOOKS.get(one.state, "pending")

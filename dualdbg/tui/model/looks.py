@@ -15,7 +15,7 @@ LOOKS = (
     # frames and values
     "python", "native", "glue", "dim", "type", "name", "changed", "warning", "error", "good", "title",
     # breakpoints in the gutter
-    "enabled", "disabled", "pending",
+    "enabled", "disabled", "pending", "uncertain",
     # source
     "number", "keyword", "string", "comment", "function", "constant", "operator", "builtin", "preprocessor",
 )  # fmt: skip

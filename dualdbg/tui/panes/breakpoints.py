@@ -17,6 +17,7 @@ from ..widgets.row_view import Row, RowsView
 
 _MARKS = {
     BreakpointState.VERIFIED: ("●", "enabled"),
+    BreakpointState.UNCERTAIN: ("◐", "uncertain"),
     BreakpointState.PENDING: ("◌", "pending"),
     BreakpointState.REJECTED: ("✗", "error"),
 }

@@ -16,7 +16,7 @@ Marks = Mapping["int | str", str]
 
 _WIDE = 60  # columns; with as many, an instruction has its address beside its offset
 
-_BREAKPOINT = {"enabled": "●", "disabled": "○", "pending": "◌"}
+_BREAKPOINT = {"enabled": "●", "disabled": "○", "pending": "◌", "uncertain": "◐"}
 
 
 class SourceView(LineView):
