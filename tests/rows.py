@@ -10,16 +10,20 @@ from typing import Any
 import pytest
 
 from dualdbg.shared import python_versions
+from tests import support
 
 OURS = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def versions() -> list[Any]:
-    """A row for each known version of Python, for whole sessions: the oldest, ours and the three newest always run.
+    """A row for each known version of Python, for whole sessions: the oldest and the three newest always run.
 
-    What depends on a version, layouts and byte code, has tests of its own, which run for every version.
+    What depends on a version, layouts and byte code, has tests of its own, which run for every version. All other
+    tests run ours, which has a row here where the oldest is not installed.
     """
-    some = {python_versions.NAMES[0], OURS, *python_versions.NAMES[-3:]}
+    some = {python_versions.NAMES[0], *python_versions.NAMES[-3:]}
+    if support.find_interpreter(python_versions.NAMES[0]) is None:
+        some.add(OURS)
     marks = {name: () if name in some else (pytest.mark.exhaustive,) for name in python_versions.NAMES}
     return [pytest.param(name, marks=marks[name]) for name in python_versions.NAMES]
 

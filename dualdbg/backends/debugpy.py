@@ -276,7 +276,7 @@ class DebugpyEngine:
     ) -> tuple[int, asyncio.Future[dap.Message]]:
         if command not in KNOWN_REQUESTS:
             raise ProtocolError(f"debugpy has no request {command}; sending it would wedge the connection")
-        if self._writer is None or self._writer.is_closing():
+        if self._writer is None or self._writer.is_closing() or self._closing:
             raise EngineLost("debugpy is not connected")
         token, future = self._pending.open()
         message = dap.request(token, command, arguments)

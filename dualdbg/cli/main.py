@@ -48,7 +48,7 @@ _USAGE_STATUS = 2
 _TROUBLE_STATUS = 3
 _INTERRUPTED_STATUS = 130  # what a shell shows for SIGINT
 _CLOSED_OUTPUT_STATUS = 141  # and for SIGPIPE
-_OBJECTS_TO_COLLECT = 10_000  # more than by default: the imports alone make 60,000 that stay
+_OBJECTS_TO_COLLECT = 100_000  # more than by default: the imports alone make 60,000 that stay
 _CLOSED_OUTPUT = (errno.EPIPE, errno.EIO)  # the reader of a pipe is gone; the terminal is
 
 

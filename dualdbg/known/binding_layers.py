@@ -175,6 +175,11 @@ def lambda_of_caster(name: str) -> str | None:
     return None
 
 
+def is_trampoline(name: str) -> bool:
+    """Whether a function of PyO3 is what Python calls: it passes a call on to a wrapper of PyO3's macros."""
+    return name.startswith("pyo3::impl_::trampoline::")
+
+
 def functions_of_macro(name: str) -> tuple[str, ...]:
     """What the author's function behind a wrapper of PyO3's macros may be called; the likeliest first.
 

@@ -30,9 +30,10 @@ class Part(IntEnum):
 
     GENERATOR = 0  # runs a generator's or a coroutine's lines
     C_FUNCTION = 1  # what cdef and cpdef say
-    BODY = 2  # what def says; of a cpdef function it calls the C function
+    BODY = 2  # what def says
     WRAPPER = 3  # takes the arguments of a call apart for the body
     CHOICE = 4  # chooses between functions of fused types for a call from Python: none of the author's code
+    PASSING = 5  # calls the C function of a cpdef function for Python: none of the author's code either
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class CythonName:
     @property
     def text(self) -> str:
         """The name as Python has it, with dots; of what is none of the author's a name that says so."""
-        name = ".".join(self.path)
-        return f"{CYTHON_FUSED}choice.{name}" if self.part is Part.CHOICE else name
+        return _GLUE.get(self.part, "") + ".".join(self.path)
 
+
+_GLUE = {Part.CHOICE: f"{CYTHON_FUSED}choice.", Part.PASSING: "__pyx_for_python."}
 
 ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
 _PARTS = {

@@ -87,7 +87,7 @@ def function_at(functions: Sequence[Function], line: int) -> Function | None:
 
 def is_of(name: CythonName | None, owner: Function | None) -> bool:
     """Whether a C function belongs to a function of the source; None is the code of the module."""
-    if name is None or name.part is Part.CHOICE:
+    if name is None or name.part in (Part.CHOICE, Part.PASSING):
         return False
     if owner is None:
         return name.path[-1] == MODULE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Union
 
@@ -86,6 +86,8 @@ class PythonFrame:
     ``address`` is the interpreter's frame object in the target, where it was read from memory;
     ``engine_id`` is debugpy's frame id, where debugpy named it;
     ``loop`` is, of an entry frame, an address within the C frame of its loop (3.12 and later);
+    ``evaluator`` is, of the innermost frame that a loop runs, the C frame that runs it, which has no place of its own
+    in a merged stack;
     ``columns`` are those of the code that runs in the line, from 1 on, the end not included (3.11 and later, where
     debugpy named the frame);
     ``computes`` are the lines of the program that generated code computes, where that is known.
@@ -101,6 +103,7 @@ class PythonFrame:
     loop: int | None = None
     columns: tuple[int, int] | None = None
     computes: tuple[ProgramLine, ...] = ()
+    evaluator: NativeFrame | None = field(default=None, compare=False, repr=False)
 
     @property
     def language(self) -> Language:

@@ -114,6 +114,7 @@ async def attach(
         python,
         session.breakpoints,
         session.inspector,
+        session.inspector.thread_list,
         session.halts,
         ControlOptions(options.just_my_code, str(cache_directory() / "pycache"), dict(options.debugpy)),
     )

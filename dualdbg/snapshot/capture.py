@@ -14,7 +14,7 @@ from functools import lru_cache
 from ..errors import DualdbgError, TargetError, TargetGone
 from ..model import Tasks
 from ..shared.proc_files import mappings, stat_of
-from ..symbols.address_space import AddressSpace, Module, root_of
+from ..symbols.address_space import AddressSpace, Module
 from ..symbols.elf.elf_file import EM_AARCH64
 from ..target.permission import refusal
 from .cpython.flight_recorder import recorders
@@ -191,7 +191,6 @@ def capture(
                 ProcessMemory(pid, memory_file),
                 MemoryMap.read(pid),
                 with_values=wanted.locals or wanted.distributed,
-                root=root_of(pid),
             )
         except TargetError as error:
             result.texts_trouble = error.message

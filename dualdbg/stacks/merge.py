@@ -88,13 +88,15 @@ class _Meeting:
 
 def _interleave(native: list[NativeFrame], runs: list[list[PythonFrame]]) -> tuple[list[Frame], str | None]:
     meeting = _by_address(native, runs) or _by_count(native, runs)
-    bytecodes = {bytecode_of(native, at) for at in meeting.instead}
+    bytecodes = {at: bytecode_of(native, at) for at in meeting.instead}
     merged: list[Frame] = []
     for at in range(len(native) + 1):
         merged += meeting.before.get(at, ())
         if at in meeting.instead:
-            merged += meeting.instead[at]
-        elif at < len(native) and at not in bytecodes:
+            innermost, *others = meeting.instead[at]
+            runs_it = bytecodes[at]
+            merged += [replace(innermost, evaluator=native[at if runs_it is None else runs_it]), *others]
+        elif at < len(native) and at not in bytecodes.values():
             merged.append(native[at])
     return merged, meeting.note
 

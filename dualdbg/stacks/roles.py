@@ -13,7 +13,7 @@ from ..known.generated_code import GLUE, is_kernel_library
 from ..known.gpu_calls import is_gpu_library
 from ..known.python_files import is_standard_library
 from ..model import Frame, NativeFrame, PythonFrame, Role
-from ..shared.libraries import holds_interpreter, is_c_library, is_runtime, is_system
+from ..shared.libraries import holds_interpreter, is_c_library, is_cython_runtime, is_runtime, is_system
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the
@@ -77,6 +77,8 @@ class RoleRules:
 
     def is_glue(self, frame: NativeFrame) -> bool:
         """Whether a native frame is between the user's code and Python: binding layers, standard libraries, headers."""
+        if is_cython_runtime(frame.library):
+            return True
         if frame.function is None:
             return False
         if is_rust_library(frame.source_language, frame.function):

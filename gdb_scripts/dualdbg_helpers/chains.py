@@ -175,6 +175,8 @@ def _indexed(value, name, steps, at):
 def _method(value, name, step, arguments):
     if step.sign == "." and _MAP.match(name) and step.text == "at":
         return containers.entry(value, arguments)
+    if step.sign == "." and _DEQUE.match(name) and step.text == "at":
+        return containers.Deque(value).element(_number(arguments))
     if step.sign == "." and step.text in ("size", "length") and containers.is_string(value):
         return containers.length(value)
     if step.sign == "." and _OPTIONAL.match(name) and not arguments:

@@ -207,8 +207,12 @@ def part(value, what):
         return value[{"0": "first", "1": "second"}.get(what, what)]
     if name.startswith("std::variant<"):
         return _alternative(value, what)
-    printer = gdb.default_visualizer(value)
-    children = [child for _, child in printer.children()] if printer is not None else []
+    if name.startswith("std::array<"):
+        count = int(value.type.strip_typedefs().template_argument(1))
+        children = [value["_M_elems"][index] for index in range(count)]
+    else:
+        printer = gdb.default_visualizer(value)
+        children = [child for _, child in printer.children()] if printer is not None else []
     if not what.isdigit() or int(what) >= len(children):
         raise gdb.GdbError(f"there is no element {what} in this {name.partition('<')[0]}")
     return children[int(what)]

@@ -83,6 +83,14 @@ def is_standard_module(path: str) -> bool:
     return path.split("/")[-2:-1] == ["lib-dynload"]
 
 
+def is_cython_runtime(path: str | None) -> bool:
+    """True for the module with what all of a package's Cython modules share (``cython --generate-shared``).
+
+    It is told by the name that pandas and scipy give it; calls of their functions pass through it.
+    """
+    return _name(path).startswith("_cyutility.")
+
+
 def is_interpreter(path: str) -> bool:
     """True for libpython, the python program and the extension modules of the standard library."""
     return holds_interpreter(path) or is_standard_module(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -67,6 +68,16 @@ def test_python_control_of_a_sleeping_program() -> None:
         assert "Python control comes once the target runs" in done.stdout
         assert process.poll() is None
         assert tracer_of(process.pid) == 0
+
+
+@pytest.mark.parametrize("version", rows.some(["", "3.13", "3.8"], 2))
+def test_the_thread_that_brings_it_is_none_of_the_program(version: str) -> None:
+    with in_state("long_asleep", other_interpreter(version) if version else Path(sys.executable)) as process:
+        there = {int(entry.name) for entry in Path(f"/proc/{process.pid}/task").iterdir()}
+        done = attach(process.pid, "-x", "threads", "--json")
+        assert "Python control comes once the target runs" in done.stdout
+        [listed] = (json.loads(line) for line in done.stdout.splitlines() if '"event": "threads"' in line)
+        assert {row["tid"] for row in listed["threads"]} == there
 
 
 @pytest.mark.parametrize(

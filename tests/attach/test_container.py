@@ -85,6 +85,10 @@ def test_native_frames_and_breakpoints(way: str, native_samples: Path, tmp_path:
         assert "capi_call_back" in known
 
         commands = [f"thread {thread['tid']}", "bt --all", "break capi_call_back", "break PyObject_Call"]
+        # Values and names of threads are read by what the interpreter's file tells.
+        deep = threads["deep"]
+        inner = next(at for at, frame in enumerate(deep["frames"]) if frame["function"] == "deep")
+        commands += [f"thread {deep['tid']}", f"frame {inner}", "locals", "threads"]
         words = [word for command in commands for word in ("-x", command)]
         done = dualdbg("attach", str(pid), "--no-stacks", *words, "--batch", "--json")
         (stack,) = (event for event in done.events if event["event"] == "stack")
@@ -97,6 +101,12 @@ def test_native_frames_and_breakpoints(way: str, native_samples: Path, tmp_path:
         (frame,) = (one for one in native if one["function"] == "capi_call_back")
         assert frame["file"].endswith("sample_capi.cpp") and frame["line"]
         assert frame["library"].startswith("/opt/app/sample_capi")
+        ((name, value),) = [
+            (row["name"], row["value"]) for event in done.events for row in event.get("variables", ())
+        ]
+        assert name == "count" and value.isdigit()
+        names = [row["python_name"] for event in done.events for row in event.get("threads", ())]
+        assert set(names) >= set(threads)
         points = [event for event in done.events if event["event"] == "breakpoint"]
         assert {point["spec"] for point in points if point["locations"]} == {
             "capi_call_back",

@@ -12,6 +12,7 @@ import pytest
 
 from dualdbg.errors import TargetError
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
+from dualdbg.session.attach.python_control import awaited
 from dualdbg.session.attach.safe_waits import sleeping_safely
 from dualdbg.session.attach.scratch import find_scratch
 from dualdbg.shared import python_versions
@@ -54,6 +55,21 @@ TWO_BUSY = "import threading\ndef turn():\n    while True:\n        pass\n" + (
 )
 
 
+# The names of its main module are its own, also those that a debugger might use or bind there.
+OWN_NAMES = """\
+import select
+def f(*given):
+    return given
+open = exec = file = code = path = settings = f
+before = {}
+before.update(globals())
+print("ready", flush=True)
+while not select.select([0], [], [], %s)[0]:
+    f(1)
+print([name for name, value in globals().items() if before.get(name, f) is not value], flush=True)
+"""
+
+
 @contextmanager
 def program(python: str | Path, text: str, *options: str, file: Path | None = None) -> Iterator[int]:
     """A process that has said that it is ready; with ``file``, the text is put there."""
@@ -93,6 +109,21 @@ def sleeps_safely(pid: int) -> None:
 def test_a_thread_of_a_stripped_interpreter_sleeps_safely(python: Path, how: str, tmp_path: Path) -> None:
     with program(stripped(python, tmp_path), WAITS[how]) as pid:
         sleeps_safely(pid)
+
+
+@pytest.mark.parametrize("how", {**WAITS, **MORE_WAITS})
+def test_a_thread_whose_sleep_is_not_known_is_waited_for(how: str) -> None:
+    """Where code cannot be run at once (some sleeps of Debian's 3.13), it does not come as soon as the process runs."""
+    with program(sys.executable, {**WAITS, **MORE_WAITS}[how]) as pid:
+
+        def asleep() -> bool:
+            report = Assembler(look(pid)).report()
+            return next(one for one in report.threads if one.thread.tid == pid).system_call is not None
+
+        wait_until(asleep, what="the main thread is asleep")
+        captured = look(pid)
+        report = Assembler(captured).report()
+        assert sleeping_safely(report, captured) or awaited(report, captured)
 
 
 @pytest.mark.parametrize("version", rows.versions())
@@ -224,3 +255,23 @@ def test_who_switches_remote_debugging_off_is_heard(version: str, text: str) -> 
     with program(python, text, "-X", "disable-remote-debug") as pid:
         done = dualdbg("attach", "--batch", "--no-stacks", str(pid))
         assert "disable-remote-debug" in done.stdout + done.stderr, done
+
+
+@pytest.mark.parametrize("version", rows.versions())
+@pytest.mark.parametrize("waits", [0.2, 0])  # asleep, and running Python
+def test_the_names_of_the_main_module_are_the_programs_own(
+    version: str, waits: float, tmp_path: Path
+) -> None:
+    script = tmp_path / "own_names.py"
+    script.write_text(OWN_NAMES % waits)
+    command = [other_interpreter(version), script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            words = ("-b", f"{script}:3", "-x", "continue", "-x", "delete 1", "-x", "detach")
+            done = dualdbg("attach", "--json", "--no-stacks", "--batch", *words, str(process.pid))
+            assert [stop["reason"] for stop in done.of("stopped")][1:] == ["breakpoint"], done
+            assert process.communicate("x\n", timeout=60)[0] == "[]\n"
+            assert process.returncode == 0
+        finally:
+            process.kill()

@@ -4,10 +4,38 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from dualdbg.backends import python
 from dualdbg.backends.debugpy import DebugpyEngine
 from dualdbg.backends.events import EngineEvent
 from dualdbg.backends.wirelog import WireLog
+from dualdbg.errors import EngineLost
+
+
+def test_nothing_is_asked_once_we_have_hung_up() -> None:
+    """Python control that was just coming when the user left goes on with its next request."""
+
+    async def main() -> None:
+        engine = DebugpyEngine(WireLog(None, "debugpy", 0.0), lambda event: None)
+        serving = asyncio.Event()
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            serving.set()
+            await engine.serve(reader, writer)
+
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await serving.wait()
+        hanging_up = asyncio.ensure_future(engine.hang_up(60))
+        assert await reader.read() == b""  # our side is closed, and the target's is not
+        with pytest.raises(EngineLost):
+            await engine.configuration_done()
+        writer.close()
+        assert await hanging_up
+        server.close()
+
+    asyncio.run(main())
 
 
 def test_a_posted_request_hears_that_the_connection_is_lost() -> None:

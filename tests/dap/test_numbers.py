@@ -1,4 +1,4 @@
-"""A number of a thread, a frame, a value or a target is refused where there is no such one."""
+"""A number of a thread, a frame, a value or a target is refused where there is none, and means one thing only."""
 
 from __future__ import annotations
 
@@ -95,3 +95,23 @@ def test_a_pause_is_of_all_threads(number: dict[str, int], client: Client, progr
     client.wait_output("on")
     client.request("pause", number)
     client.stopped(reason="pause")
+
+
+def test_a_frame_that_is_a_value_has_a_number_of_its_own(client: Client, program: Write) -> None:
+    """pydevd numbers values by their addresses, and the variables of a frame by that of the frame."""
+    path = program(
+        "import sys\n\ndef work():\n    here = sys._getframe()\n    above = here.f_back\n    print(above)\n\nwork()\n"
+    )
+    client.start({"program": str(path)}, lines={path: [6]})
+    frames = client.stack(client.stopped()["threadId"])
+    locals_ = client.scope(frames[0])
+    assert locals_["here"]["value"].endswith("line 6, code work>")
+    for expression in ("here", "above", "here.f_back"):
+        shown = client.evaluate(expression, frames[0], "watch")
+        assert shown["result"].startswith("<frame at 0x")
+        assert "f_trace_lines" in client.children(shown)
+    again = client.scope(frames[0])
+    assert {name: row["value"] for name, row in again.items()} == {
+        name: row["value"] for name, row in locals_.items()
+    }
+    assert "sys" in client.scope(frames[1])

@@ -40,6 +40,7 @@ def test_objects_with_fields(arrays: Outcome) -> None:
 
 def test_what_is_not_decoded_is_not_guessed(arrays: Outcome) -> None:
     found = arrays.published["by_name"]
+    assert found["sizeless"]["text"] == "array([<0 bytes>, <0 bytes>], dtype=V0)"
     assert found["structured"]["text"] == "array([<12 bytes>], dtype=V12)"
     assert found["dates"]["text"] == "array([<8 bytes>], dtype=M8)"
     assert found["fresh_mask"]["text"] == found["masked"]["text"]

@@ -97,6 +97,8 @@ ABSENT = {
     'by_name["none"]': 'there is no key "none": the map has',
     "by_number[1000]": "there is no key 1000",
     "both_ends[100000]": "there is no element 100000",
+    "both_ends.at(100000)": "there is no element 100000",
+    "std::get<5>(fixed)": "there is no element 5 in this std::array",
     "*nothing": "it is std::nullopt",
     "std::get<0>(either)": "the variant holds alternative 1, double",
     "text[1000]": "there is no character 1000",

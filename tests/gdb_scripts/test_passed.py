@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests import rows
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -147,7 +148,7 @@ def program(chance: random.Random, count: int) -> tuple[str, list[Any], list[lis
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("level", rows.some(["-O2", "-O0"], 1))
 @pytest.mark.parametrize("count", [150, pytest.param(500, marks=pytest.mark.exhaustive)])
 def test_arguments_of_functions_without_debug_info(tmp_path: Path, count: int, level: str) -> None:
     """Each is shown, and right, where names, types and the kind of the result are known."""

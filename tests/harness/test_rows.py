@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dualdbg.shared import python_versions
-from tests import rows
+from tests import rows, support
 from tests.harness.test_harness import run_test
 
 
@@ -29,9 +30,14 @@ def test_one_table_has_all_its_rows() -> None:
     assert len(rows.cover([(letter,) for letter in "abcdefghij"])) == 10
 
 
-def test_the_oldest_and_the_newest_version_and_ours_always_run() -> None:
+@pytest.mark.parametrize("is_there", [True, False])
+def test_the_oldest_and_the_newest_versions_always_run(
+    is_there: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(support, "find_interpreter", lambda version: Path(version) if is_there else None)
     always = {row.values[0] for row in rows.versions() if not row.marks}
-    assert always == {python_versions.NAMES[0], rows.OURS, *python_versions.NAMES[-3:]}
+    ours = set() if is_there else {rows.OURS}
+    assert always == {python_versions.NAMES[0], *python_versions.NAMES[-3:], *ours}
 
 
 PRODUCT = """

@@ -86,6 +86,13 @@ def test_the_cxx_library_of_each_compiler(name: str) -> None:
     assert not libraries.is_c_library(path)
 
 
+def test_what_the_cython_modules_of_a_package_share() -> None:
+    folder = "/venv/lib/python3.11/site-packages/pandas/_libs/"
+    assert libraries.is_cython_runtime(folder + "_cyutility.cpython-311-x86_64-linux-gnu.so")
+    assert not libraries.is_cython_runtime(folder + "algos.cpython-311-x86_64-linux-gnu.so")
+    assert not libraries.is_cython_runtime(None)
+
+
 def test_what_is_no_c_library() -> None:
     for path in (None, "/usr/lib/libcurl.so.4", "/usr/lib/libcrypt.so.1", "/venv/torch/lib/libc10.so"):
         assert not libraries.is_c_library(path), path

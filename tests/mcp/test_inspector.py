@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests import rows
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, over_http
 from tests.npm import npm_package
@@ -74,6 +75,8 @@ def test_the_inspector_finds_nothing_wrong(inspect: Inspect) -> None:
     assert "4711" in json.dumps(inspect(*asked))
 
 
+# What tools answer is the same by each transport.
+@pytest.mark.parametrize("inspect", rows.some(["stdio", "http"], 1), indirect=True)
 def test_the_inspector_calls_tools(inspect: Inspect) -> None:
     call = ("--method", "tools/call", "--tool-name")
     begun = inspect(*call, "run", "--tool-args-json", json.dumps({"code": "print(1)", "stop_on_entry": True}))

@@ -15,6 +15,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from dualdbg import __version__
+from tests import rows
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
 from tests.support import ROOT
@@ -82,7 +83,7 @@ def raw() -> Iterator[Raw]:
             process.kill()
 
 
-@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+@pytest.mark.parametrize("version", rows.some(["2024-11-05", "2025-11-25", "2025-03-26", "2025-06-18"], 2))
 def test_it_speaks_the_versions_of_the_protocol(version: str) -> None:
     with raw() as server:
         told = server.begin(version)["result"]

@@ -230,16 +230,17 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
 def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tool: str, tmp_path: Path) -> None:
     """A crash, and an end: neither is passed over."""
     ready = tmp_path / "ready"
-    code = f"import os, pathlib, time\nwhile not os.path.exists({str(ready)!r}): time.sleep(0.01)\n"
+    code = "import os, pathlib, time\npathlib.Path(f'{os.getpid()}.begun').touch()\n"
+    code += f"while not os.path.exists({str(ready)!r}): time.sleep(0.01)\n"
 
     async def work(tools: Tools) -> None:
-        crashed = await tools("run", code=f"{code}os.kill(os.getpid(), 11)", seconds=1)
-        ended = await tools("run", code=f"{code}raise SystemExit(3)", seconds=1)
-        assert crashed.data["state"] == ended.data["state"] == "running"
+        crashed = await tools("run", code=f"{code}os.kill(os.getpid(), 11)", cwd=str(tmp_path), seconds=0)
+        ended = await tools("run", code=f"{code}raise SystemExit(3)", cwd=str(tmp_path), seconds=0)
+        wait_until(lambda: len(list(tmp_path.glob("*.begun"))) == 2, what="both programs have begun")
         ready.touch()
         first, second = crashed.data["session"], ended.data["session"]
         for session in (first, second):
-            while "running" in (await tools.ask("stack", session=session)).text:
+            while re.search("running|starting", (await tools.ask("stack", session=session)).text):
                 pass
         answer = await tools(tool, session=first)
         assert answer.data["stop"] and "SIGSEGV" in answer.text
@@ -258,23 +259,23 @@ def test_the_server_and_what_started_it_are_not_stopped() -> None:
     with_server(work)
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
-    [("x.py:abc", "a line's number"), ("preset:nothing", "no preset"), ("add@nowhere", "layer")],
-)
-def test_a_breakpoint_that_is_none_begins_nothing(spec: str, words: str, tmp_path: Path) -> None:
+NO_BREAKPOINTS = (("x.py:abc", "a line's number"), ("preset:nothing", "no preset"), ("add@nowhere", "layer"))
+
+
+def test_a_breakpoint_that_is_none_begins_nothing(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     code = f"open({str(mark)!r}, 'w').close()"
 
     async def work(tools: Tools) -> None:
-        refusal = await tools.refused("run", code=code, breakpoints=["print_it", spec])
-        assert "no session was begun: breakpoints[1] cannot be set" in refusal and words in refusal
-        assert "breakpoints.md" in refusal and not mark.exists()
-        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-            refusal = await tools.refused("attach", pid=process.pid, breakpoints=[spec])
-            assert "no session was begun: breakpoints[0]" in refusal
-            assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
-            process.kill()
+        for spec, words in NO_BREAKPOINTS:
+            refusal = await tools.refused("run", code=code, breakpoints=["print_it", spec])
+            assert "no session was begun: breakpoints[1] cannot be set" in refusal and words in refusal
+            assert "breakpoints.md" in refusal and not mark.exists()
+            with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+                refusal = await tools.refused("attach", pid=process.pid, breakpoints=[spec])
+                assert "no session was begun: breakpoints[0]" in refusal
+                assert "TracerPid:\t0" in Path(f"/proc/{process.pid}/status").read_text()
+                process.kill()
         assert "no session is open" in await tools.refused("stack", session="s1")
 
     with_server(work)
@@ -409,22 +410,22 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
     with_server(work)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"code": "1\0"},
-        {"code": "1", "seconds": True},
-        {"code": "1", "args": ["\0"]},
-        {"code": "1", "env": {"A": "\0"}},
-        {"code": "1", "env": {"A=B": "1"}},
-        {"program": "a" * 3999},
-        {"code": "1", "cwd": "a" * 3999},
-    ],
-)
-def test_what_no_process_can_be_given_is_refused(arguments: dict[str, Any]) -> None:
+NO_PROCESS: list[dict[str, Any]] = [
+    {"code": "1\0"},
+    {"code": "1", "seconds": True},
+    {"code": "1", "args": ["\0"]},
+    {"code": "1", "env": {"A": "\0"}},
+    {"code": "1", "env": {"A=B": "1"}},
+    {"program": "a" * 3999},
+    {"code": "1", "cwd": "a" * 3999},
+]
+
+
+def test_what_no_process_can_be_given_is_refused() -> None:
     async def work(tools: Tools) -> None:
-        refusal = await tools.refused("run", **arguments)
-        assert "did not foresee" not in refusal and "next: " in refusal
+        for arguments in NO_PROCESS:
+            refusal = await tools.refused("run", **arguments)
+            assert "did not foresee" not in refusal and "next: " in refusal, arguments
 
     with_server(work)
 

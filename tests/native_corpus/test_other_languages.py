@@ -107,13 +107,15 @@ def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
 
 
 COUNTED = [("capi", "corpus.cpp"), ("rust", "corpus.rs"), ("cython", "corpus_cython.pyx")]
+# Not optimised each line is there once; in Cython it is made of many.
+SOME_COUNTED = {("capi", "O2"), ("rust", "O2"), ("cython", "O0"), ("cython", "O2")}
 BY_SYSTEMS = [("pybind", "corpus.cpp"), ("nanobind", "corpus.cpp"), ("cython", "corpus_cython.pyx")]
 
 
 @pytest.mark.parametrize(
     ("layer", "file", "variant"),
     [
-        pytest.param(*one, variant, marks=() if variant in ("O0", "O2") else pytest.mark.exhaustive)
+        pytest.param(*one, variant, marks=() if (one[0], variant) in SOME_COUNTED else pytest.mark.exhaustive)
         for one in COUNTED
         for variant in ("O0", "O2", "O3-lto")
     ]

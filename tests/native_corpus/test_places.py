@@ -26,7 +26,9 @@ from tests.session.driver import Driver, run_session
 HERE = Path(__file__).resolve().parent
 
 EVERY = [(layer, variant) for layer in LAYERS for variant in (*VARIANTS, *SYSTEMS)]
-SOME = {("capi", "O2"), ("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "scikit-build")}
+# What a build system does is up to its flags: the lines of extensions that three of them have built are counted in
+# test_other_languages.py.
+SOME = {("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "O2")}
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one)) for one in EVERY
 ]

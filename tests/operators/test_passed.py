@@ -21,6 +21,7 @@ import pytest
 from dualdbg.errors import CommandError
 from dualdbg.model import NativeFrame, Stop, Value
 from dualdbg.symbols.torch.operators import OperatorTable
+from tests import rows
 from tests.session.driver import Driver, run_session
 
 HERE = Path(__file__).parent
@@ -59,7 +60,7 @@ def drawn(table: OperatorTable, count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "layer", [pytest.param("binding", marks=pytest.mark.exhaustive), "dispatch", "kernel"]
 )
-@pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_arguments_are_as_they_were_passed(
     table: OperatorTable, tmp_path: Path, count: int, layer: str
 ) -> None:
@@ -112,7 +113,7 @@ def test_arguments_are_as_they_were_passed(
 
 
 @ON_X86
-@pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: Path, count: int) -> None:
     calls = [(row["operator"], row["bound"]) for row in drawn(table, count) if row["bound"]]
     (tmp_path / "calls").write_text(json.dumps(calls))
@@ -156,8 +157,10 @@ def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: 
 
 
 @ON_X86
-@pytest.mark.parametrize("layer", ["dispatch", "kernel"])
-@pytest.mark.parametrize("count", [40, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "layer", rows.some(["kernel", "dispatch"], 1)
+)  # it is the arguments that differ by layer
+@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_results_are_as_python_got_them(table: OperatorTable, tmp_path: Path, count: int, layer: str) -> None:
     key = "call" if layer == "kernel" else "bound"
     calls = [(row["operator"], row[key]) for row in drawn(table, count) if row[key]]

@@ -78,7 +78,7 @@ _KINDS = {
 }
 
 
-@pytest.mark.parametrize("seed", rows.some(range(200), 3))
+@pytest.mark.parametrize("seed", rows.some(range(200), 1))
 @pytest.mark.parametrize("kind", sorted(_KINDS))
 def test_dualdbg_and_its_gdb_are_killed(
     program: Path, tmp_path: Path, kind: str, seed: int, record_property: Callable[[str, object], None]
@@ -124,7 +124,7 @@ def _wait_for_jumps(pid: int, names: Collection[str], debugger: subprocess.Popen
             assert debugger.poll() is None and time.monotonic() < end, said.read_text()[-3000:]
 
 
-@pytest.mark.parametrize("seed", rows.some(range(200), 3))
+@pytest.mark.parametrize("seed", rows.some(range(200), 2))
 def test_the_program_goes_on(program: Path, seed: int) -> None:
     """gdb, its session, or both, at a moment that the seed decides, while eight threads run through the probe.
 
@@ -182,13 +182,13 @@ async def _hits(pid: int, count: int, condition: str) -> None:
             assert isinstance(event, NativeStopped) and event.gdb_breakpoint == number
 
 
-@pytest.mark.parametrize("hits", [1, 2, 3])
+@pytest.mark.parametrize("hits", rows.some([1, 3, 2], 2))
 def test_letting_go_while_threads_have_hits(program: Path, hits: int) -> None:
     """Each of eight threads has a true condition every few microseconds: some have told it, and gdb has not heard yet.
 
-    A fourth of the calls is a hit. Several times, for what the threads do at that moment is up to chance.
+    A fourth of the calls is a hit. Twice, for what the threads do at that moment is up to chance.
     """
-    for _ in range(4):
+    for _ in range(2):
         target = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert target.stdout is not None
         assert target.stdout.readline() == "ready\n"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from dualdbg.probes import placement
+from tests import rows
 
 pytestmark = [
     pytest.mark.processes,
@@ -152,7 +153,7 @@ def test_the_program_does_what_it_does(programs: dict[str, Path], mode: str) -> 
     assert said.count("* Breakpoint 2") == (2 if mode == "throw" else 0), said
 
 
-@pytest.mark.parametrize("level", ["O0", "O2"])
+@pytest.mark.parametrize("level", rows.some(["O2", "O0"], 1))
 def test_steps_from_a_hit(programs: dict[str, Path], level: str) -> None:
     """They go on from there as from any other stop: the hit is not told a second time."""
     steps = ["next", "continue", "step", "continue", "finish", "continue", "next", "next"]

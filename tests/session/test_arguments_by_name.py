@@ -106,7 +106,7 @@ def judged(
 @pytest.mark.parametrize(
     ("compiler", "flags", "count"),
     [
-        ("g++", "-O0", 60),
+        pytest.param("g++", "-O0", 60, marks=pytest.mark.exhaustive),  # all is where it was passed
         ("g++", "-O2", 60),
         ("clang", "-O2", 60),
         *(pytest.param("g++", flags, 600, marks=pytest.mark.exhaustive) for flags in ("-O0", "-O2")),

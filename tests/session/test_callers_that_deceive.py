@@ -215,7 +215,7 @@ FLAGS = [
 ]
 
 
-@pytest.mark.parametrize("flags", rows.some(FLAGS, 5))
+@pytest.mark.parametrize("flags", rows.some(FLAGS, 3))
 def test_callers_that_deceive(tmp_path: Path, flags: str) -> None:
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (tmp_path / "deceive.cpp").write_text(SOURCE)

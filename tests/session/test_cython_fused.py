@@ -1,4 +1,4 @@
-"""Functions of Cython's fused types: of each the author's name means what is called for any of them; parallel loops."""
+"""Functions of Cython that have several C functions: of fused types, of cpdef, of parallel loops. Names and steps."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def twice(number x):
 cpdef number thrice(number x):
     return x * 3
 
+cpdef object descend(object call, int depth):
+    if depth:
+        return descend(call, depth - 1)
+    return call()
+
 cdef class Box:
     cdef public int size
     def grow(self, number by):
@@ -61,7 +66,11 @@ print(fused.total(30))
 """
 
 
-@pytest.fixture(scope="module", params=["-O0 -g", "-O2 -g", "-O2"], ids=["O0", "O2", "bare"])
+# What is optimised and has debug info is between the others.
+OPTIONS = ["-O0 -g", pytest.param("-O2 -g", marks=pytest.mark.exhaustive), "-O2"]
+
+
+@pytest.fixture(scope="module", params=OPTIONS, ids=["O0", "O2", "bare"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With the module, and a program that calls it."""
     require(importlib.util.find_spec("Cython"), "Cython is not installed")
@@ -74,6 +83,8 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     output = f"fused{sysconfig.get_config_var('EXT_SUFFIX')}"
     options = [*request.param.split(), "-fopenmp", "-fPIC", "-shared", "-w"]
     subprocess.run([compiler, *options, include, "fused.c", "-o", output], cwd=made, check=True)
+    if "-g" in options:
+        (made / "has_debug_info").touch()
     return made
 
 
@@ -97,6 +108,24 @@ def test_a_step_from_python_enters_the_one_that_is_called(folder: Path) -> None:
     assert [frame["line"] for frame in stops[::2]] == [3, 4, 5]
     entered = [frame["function"] for frame in stops[1::2]]
     assert entered == ["fused.twice", "fused.Box.grow", "fused.thrice"]
+
+
+def test_what_passes_a_call_from_python_on_to_a_cpdef_function_is_glue(folder: Path) -> None:
+    (folder / "descends.py").write_text(
+        "import fused\ndef callback():\n    return 5\nfused.descend(callback, 2)\nfused.descend(int, 0)\n"
+    )
+    places = ["-b", "descends.py:3", "-b", "descends.py:5"]
+    commands = ["bt", "continue", "step", "finish"]
+    words = [word for command in commands for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "--json", *places, *words, "descends.py", cwd=folder)
+    (stack,) = done.of("stack")
+    native = [frame for frame in stack["frames"] if frame["kind"] == "native" and frame["role"] == "user"]
+    assert {frame["function"] for frame in native} == {"fused.descend"}
+    if (folder / "has_debug_info").exists():
+        assert len(native) == 3
+    _, _, entered, left = (stop["frame"] for stop in done.of("stopped"))
+    assert entered["function"] == "fused.descend"
+    assert (left["function"], left["line"]) == ("<module>", 5)
 
 
 def test_a_name_without_its_module(folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
 from dualdbg.symbols.torch.signatures import Parameter, Signature
+from tests import rows
 from tests.session.driver import Driver, run_session
 from tests.support import require
 
@@ -138,7 +139,7 @@ async def watched(driver: Driver) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("level", rows.some(["-O2", "-O0"], 1))
 def test_what_was_noted_is_right_while_the_call_lasts(tmp_path: Path, level: str) -> None:
     """Of functions that call one another, throw and jump away, at stops that breakpoints drawn by chance make."""
     script, known = prepared(tmp_path, level)

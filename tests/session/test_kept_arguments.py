@@ -12,6 +12,7 @@ import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
 from dualdbg.symbols.torch.signatures import Parameter, Signature
+from tests import rows
 from tests.session.driver import Driver, run_session
 from tests.support import require
 
@@ -130,7 +131,7 @@ async def looked_at(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", ["-O1", "-O2", "-O3 -fno-omit-frame-pointer"])
+@pytest.mark.parametrize("level", rows.some(["-O2", "-O3 -fno-omit-frame-pointer", "-O1"], 2))
 def test_arguments_of_functions_that_have_called_another(tmp_path: Path, level: str) -> None:
     script, known = prepared(tmp_path, level)
 

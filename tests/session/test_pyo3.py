@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -90,6 +93,100 @@ def test_a_function_stops_by_its_name(
         await driver.finish_run()
 
     run_session(work, program(tmp_path), spec, env=environment(level))
+
+
+@pytest.fixture
+def without_debug_info(tmp_path: Path) -> dict[str, str]:
+    """The environment with the module as wheels of the registry have it: names of functions, no debug info."""
+    strip = support.require(shutil.which("strip"), "strip (binutils)")
+    folder = tmp_path / "names_only"
+    folder.mkdir()
+    (library,) = support.build_pyo3("O2").glob("sample_pyo3*.so")
+    subprocess.run([strip, "--strip-debug", "-o", folder / library.name, library], check=True)
+    return {"PYTHONPATH": str(folder), "RUST_BACKTRACE": "0"}
+
+
+@pytest.mark.parametrize(
+    ("line", "ends"),
+    rows.some(
+        [
+            (7, "sample_pyo3::Counter::increase:None"),
+            (10, "sample_pyo3::call_back:None"),
+            (12, "sample_pyo3::checked:None"),
+        ],
+        1,
+    ),
+)
+@pytest.mark.usefixtures("pyo3_crates")
+def test_a_step_enters_the_function_behind_a_trampoline_without_debug_info(
+    tmp_path: Path, without_debug_info: dict[str, str], line: int, ends: str
+) -> None:
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.step("step")
+        assert await where(driver) == ends
+        await driver.step("finish")
+        assert await where(driver) == f"program.py:{line}"
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path), f"program.py:{line}", env=without_debug_info)
+
+
+# What PyO3 0.23 and later make of a method, in their names: a trampoline that has the address of the macro's wrapper.
+TRAMPOLINE = """\
+#include <Python.h>
+__asm__(".section .comment\\n.string \\"rustc version 1.80.0\\"\\n.text");
+#define HASH "17h0123456789abcdefE"
+PyObject* method(void) __asm__("_ZN5crate3Dog4bark" HASH);
+PyObject* wrapper(PyObject*, PyObject*) __asm__("_ZN5crate3Dog17__pymethod_bark__" HASH);
+PyObject* other(PyObject*, PyObject*) __asm__("_ZN5crate3Dog16__pymethod_eat__" HASH);
+PyObject* noargs(PyObject*, PyObject*) __asm__("_ZN4pyo35impl_10trampoline6noargs" HASH);
+PyObject* guarded(PyCFunction*, PyObject*, PyObject*) __asm__("_ZN4pyo35impl_10trampoline10trampoline" HASH);
+__attribute__((noinline)) PyObject* method(void) { return PyLong_FromLong(3); }
+__attribute__((noinline)) PyObject* other(PyObject* self, PyObject* none) { return PyLong_FromLong(4); }
+__attribute__((noinline)) PyObject* wrapper(PyObject* self, PyObject* none) {
+    PyObject* made = method();
+    __asm__ volatile("" : "+r"(made));
+    return made;
+}
+__attribute__((noinline)) PyObject* guarded(PyCFunction* called, PyObject* self, PyObject* none) {
+    PyObject* made = (*called)(self, none);
+    __asm__ volatile("" : "+r"(made));
+    return made;
+}
+PyObject* noargs(PyObject* self, PyObject* none) {
+    PyCFunction called = wrapper;
+    __asm__ volatile("" : "+m"(called));
+    PyObject* made = guarded(&called, self, none);
+    __asm__ volatile("" : "+r"(made));
+    return made;
+}
+static PyMethodDef methods[] = {{"bark", noargs, METH_NOARGS, ""}, {}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "trampolines", "", -1, methods};
+PyMODINIT_FUNC PyInit_trampolines(void) { return PyModule_Create(&definition); }
+"""
+
+
+def test_a_step_enters_the_function_that_a_trampoline_has_by_address(tmp_path: Path) -> None:
+    compiler = support.require(shutil.which("gcc"), "a C compiler")
+    source, library = tmp_path / "trampolines.c", tmp_path / "trampolines.so"
+    source.write_text(TRAMPOLINE)
+    include = sysconfig.get_paths()["include"]
+    options = ["-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-I{include}"]
+    command = [compiler, *options, source, "-o", library]
+    subprocess.run(command, check=True)
+    path = tmp_path / "program.py"
+    path.write_text("import trampolines\ntrampolines.bark()\nprint('end')\n")
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.step("step")
+        assert await where(driver) == "crate::Dog::bark:None"
+        await driver.step("finish")
+        assert await where(driver) == "program.py:2"
+        await driver.finish_run()
+
+    run_session(work, path, "program.py:2", env={"PYTHONPATH": str(tmp_path)})
 
 
 @pytest.mark.parametrize("level", LEVELS)

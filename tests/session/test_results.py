@@ -159,6 +159,51 @@ def test_functions_without_debug_info(tmp_path: Path) -> None:
     run_session(work, script, *WITHOUT_TYPES, env={"PYTHONPATH": str(tmp_path)})
 
 
+# Once a call has run often, the evaluation loop of 3.12 and later makes it itself, with no C frame between.
+CALLED_BY_THE_LOOP = """\
+#include <Python.h>
+static PyObject *often(PyObject *self, PyObject *number) { return PyNumber_Negative(number); }
+static PyObject *last(PyObject *self, PyObject *number) { return PyNumber_Add(number, number); }
+static PyMethodDef methods[] = {{"often", often, METH_O, ""}, {"last", last, METH_O, ""}, {0}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "looped", 0, -1, methods};
+PyMODINIT_FUNC PyInit_looped(void) { return PyModule_Create(&module); }
+"""
+CALLS_OFTEN = """\
+import looped
+
+def call(number):
+    for function in [looped.often] * 100 + [looped.last]:
+        number = function(number)
+    return number
+
+call(7)
+"""
+
+
+@pytest.mark.parametrize("version", rows.some(["3.13", "3.12", "3.14", "3.15"], 1))
+def test_a_function_that_the_evaluation_loop_itself_called(tmp_path: Path, version: str) -> None:
+    python = other_interpreter(version)
+    question = "import sysconfig; print(sysconfig.get_path('include'))"
+    include = subprocess.run([python, "-c", question], capture_output=True, text=True, check=True).stdout
+    (tmp_path / "looped.c").write_text(CALLED_BY_THE_LOOP)
+    command = ["gcc", "-g", "-shared", "-fPIC", f"-I{include.strip()}", "looped.c", "-o", "looped.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    script = tmp_path / "script.py"
+    script.write_text(CALLS_OFTEN)
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        stack = await driver.session.inspector.stack(stop.thread.tid)
+        assert [name(frame) for frame in stack.frames[:2]] == ["last", "script.py:5"]
+        stop = await driver.step("finish")
+        kind, text = (shown(stop) or ("", "", ""))[1:]
+        assert (name(stop.frame), kind, text.split()[-1]) == ("script.py:5", "PyObject *", "14")
+        await driver.finish_run()
+
+    options = {"python": str(python)}
+    run_session(work, script, "last", env={"PYTHONPATH": str(tmp_path)}, launch_options=options)
+
+
 IN_PYTHON = """\
 # Each function is left once.
 

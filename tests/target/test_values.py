@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from dualdbg.target.launcher import BOOTSTRAP
+from tests.gdb_scripts.targets import odd_values
 
 
 @functools.cache
@@ -154,6 +155,18 @@ BUILT_IN = [
 def test_it_is_what_repr_says(value: Any) -> None:
     assert text(value) == repr(value)
     assert not VALUES.Reader(ARRAYS).own_repr(value)
+
+
+def test_what_is_called_or_made_oddly_is_what_repr_says_too() -> None:
+    shown = {name: (text(value), repr(value)) for name, value in odd_values.EXACT.items()}
+    assert {name: both for name, both in shown.items() if both[0] != both[1]} == {}
+    for value, expected in odd_values.NOT_REPR.values():
+        assert text(value) == expected
+
+
+@pytest.mark.parametrize("value", odd_values.endless(), ids=lambda value: type(value).__name__)
+def test_a_look_at_what_leads_to_itself_ends(value: Any) -> None:
+    assert len(text(value)) < 10_000
 
 
 def test_what_lies_deep_is_not_written() -> None:

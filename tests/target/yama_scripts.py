@@ -37,14 +37,18 @@ asyncio.run(main())
 """
 
 
-# A program that imports dualdbg.allow; and a child that joins a run, which its parent's permission does not cover.
-ALLOW = f"""
-import json
+# A program that imports dualdbg.allow.
+ALLOW = """
 code = "import sys, dualdbg.allow; print('ready', flush=True); sys.stdin.read()"
 with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
     program.stdout.readline()
     print("allows:", check(program.pid))
     program.stdin.close()
+"""
+
+# A child that joins a run, which its parent's permission does not cover.
+JOIN = f"""
+import json, subprocess, sys
 command = [sys.executable, "-B", "-m", "dualdbg", "run", "--json", "--follow", "python", "-b", "children.py:11",
            "--batch", "-x", "continue", {str(support.ROOT / "tests" / "follow" / "programs" / "children.py")!r}, "fork"]
 done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)

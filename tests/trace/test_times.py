@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests import rows
 from tests.trace.test_counts import pytestmark, result, run
 from tests.trace.test_records import events_in, library
 
@@ -18,7 +19,7 @@ NAMES = ("spin", "throws", "jumps", "climbs", "ends_in_spin", "measured")
 OPTIONS = [word for name in NAMES for word in ("-b", name)]
 
 
-@pytest.fixture(scope="module", params=["-O2", "-O3"])
+@pytest.fixture(scope="module", params=rows.some(["-O2", "-O3"], 1))
 def times(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("times") / "times"
     source = Path(__file__).with_name("times.cpp")

@@ -94,7 +94,7 @@ def test_beginnings_words_and_letters(tmp_path: Path, counter: Path) -> None:
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 
 
-@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=str)
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((200, 60), marks=pytest.mark.exhaustive)], ids=str)
 def test_what_is_typed_and_chosen_is_done(tmp_path: Path, counter: Path, size: tuple[int, int]) -> None:
     """A command that has arguments waits for them at the prompt; others are done at once."""
 

@@ -24,6 +24,7 @@ from .scripted import TID, ScriptedSession, frame, value
 from .test_odd_states import scripted
 
 SIZES = ((80, 24), (120, 40), (200, 60))
+LEAST_AND_MOST = [SIZES[0], SIZES[-1], pytest.param(SIZES[1], marks=pytest.mark.exhaustive)]
 THEMES = ("textual-dark", "textual-light")
 READABLE = 3.0  # what WCAG 2 asks of large and bold text; where less is meant, the look is "disabled"
 
@@ -120,7 +121,7 @@ def rows_fit(screen: Screen) -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", LEAST_AND_MOST, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_long_and_wide_names_and_very_many_of_them(tmp_path: Path, size: tuple[int, int], theme: str) -> None:
     source = tmp_path / f"{WIDE[:20]}.py"
     source.write_text("def f():\n    s = '" + WIDE + "'\n" * 1 + "    return s\n")
@@ -233,7 +234,7 @@ def test_panes_that_come_into_sight_show_this_stop(tmp_path: Path, native_sample
 # -- the mouse --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", LEAST_AND_MOST, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_what_is_clicked_is_what_happens(tmp_path: Path, size: tuple[int, int]) -> None:
     """A frame, the gutter twice, the title of a hidden pane, a key at the bottom."""
     script = tmp_path / "calls.py"

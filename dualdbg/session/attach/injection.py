@@ -20,6 +20,12 @@ from .pending_call import Write, main_interpreter, plan, request_script
 from .safe_waits import is_native, runs_main_interpreter
 from .scratch import find_scratch
 
+# What runs it, among the names of the program's main module: it binds none of them, and uses one. A file that is left
+# open would be a ResourceWarning. Short: some programs have little room.
+_TEXT = """\
+try:(lambda b,f:b.exec((f.read(),f.close())[0],{{}}))(__import__('builtins'),__import__('io').open_code({path}))
+except:0
+"""
 # Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
 _ATTACH = """
 settings, path = {settings}, {path}
@@ -79,8 +85,7 @@ def prepare(captured: Captured, settings: dict[str, Any]) -> Injection:
     folder = _write_files(settings, captured)
     try:
         path = str(folder.there / "attach.py")
-        # Short: some programs have little room. Without ``with`` there would be a ResourceWarning.
-        text = f"try:\n with open({path!r})as f:exec(f.read(),{{}})\nexcept:0\n"
+        text = _TEXT.format(path=repr(path))
         data = text.encode() + b"\0"
         address = find_scratch(captured.memory, captured.modules, len(data))
         before = captured.memory.read(address, len(data))

@@ -7,7 +7,7 @@ import hashlib
 import os
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...backends.gdb import GdbEngine
@@ -39,7 +39,7 @@ _LAST_WORDS = patient(5.0)  # seconds for a thread of pydevd to end in the targe
 # Seconds; a thread that runs Python may enter a long native call with the GIL first.
 _CALL_DEADLINE = patient(60.0)
 _COMES = patient(10.0)  # seconds; nothing is missing but that the process runs
-_MAY_COME = patient(1.0)  # seconds; a function in native code computes, and may return any moment
+_MAY_COME = patient(1.0)  # seconds; it waits for what may be over any moment, as native code that computes
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,14 @@ class ControlOptions:
     just_my_code: bool = True
     cache: str | None = None
     debugpy: dict[str, Any] | None = None
+
+
+class ListedThreads(Protocol):
+    """Knows which threads are the debugger's own."""
+
+    def began_at_attach(self, tids: set[int]) -> None:
+        """These threads have begun while a thread ran the text that starts ours."""
+        ...
 
 
 class PythonControl:
@@ -61,6 +69,7 @@ class PythonControl:
         python: DebugpyEngine,
         breakpoints: BreakpointTable,
         threads: HeldThreads,
+        listed: ListedThreads,
         halts: Halts,
         options: ControlOptions,
     ) -> None:
@@ -69,6 +78,7 @@ class PythonControl:
         self._python = python
         self._breakpoints = breakpoints
         self._threads = threads
+        self._listed = listed
         self._halts = halts
         self._options = options
         self._point = MeetingPoint(python.serve)
@@ -113,16 +123,16 @@ class PythonControl:
         sleeper = sleeping_safely(report, captured)
         if sleeper is not None:
             await self._call(captured, sleeper)
-            awaited = None
+            waits_for = None
         else:
             await self._queue(captured, report)
-            awaited = _awaited(report, captured)
-        if awaited is None:
+            waits_for = awaited(report, captured)
+        if waits_for is None:
             self.worth_waiting = _COMES
             self._say("info", "Python control comes once the target runs")
         else:
-            self.worth_waiting = _MAY_COME if awaited.computes else 0.0
-            self._say("info", f"Python control is not there yet: {awaited.why}")
+            self.worth_waiting = _MAY_COME if waits_for.may_end else 0.0
+            self._say("info", f"Python control is not there yet: {waits_for.why}")
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
@@ -189,7 +199,9 @@ class PythonControl:
         run = address_of(module, "PyRun_SimpleString")
         release = address_of(module, "PyGILState_Release")
         words = (number, ensure, run, release, self._injection.text_address)
+        before = set((await native.threads()).values())
         await native.run_text(*words, deadline=_CALL_DEADLINE)
+        self._listed.began_at_attach(set((await native.threads()).values()) - before)
         await self._write(self._injection.put_back)
         self._injection.writes = []
 
@@ -291,15 +303,15 @@ def _made_of() -> str:
 
 
 @dataclass(frozen=True)
-class _Awaited:
-    """What the interpreter waits for, in words, and whether that is on the CPU, not asleep in a system call."""
+class Awaited:
+    """What the interpreter waits for, in words, and whether that may be over any moment."""
 
     why: str
-    computes: bool
+    may_end: bool
 
 
-def _awaited(report: ProcessReport, captured: Captured) -> _Awaited | None:
-    """What the interpreter waits for; None for nothing but that the target runs."""
+def awaited(report: ProcessReport, captured: Captured) -> Awaited | None:
+    """What the interpreter waits for before it runs what is queued; None for nothing but that the target runs."""
     assert captured.python is not None
     holder = next((thread for thread in report.threads if thread.thread.holds_gil), None)
     if holder is not None and is_native(holder):
@@ -307,16 +319,23 @@ def _awaited(report: ProcessReport, captured: Captured) -> _Awaited | None:
             f"thread {holder.thread.tid} holds the GIL in native code, in {where(holder)}; it comes by itself when "
             "that thread returns to Python"
         )
-        return _Awaited(why, holder.system_call is None)
+        return Awaited(why, holder.system_call is None)
     takers = takers_of(report, captured)
     if not takers:
-        return _Awaited("no thread runs the main interpreter's code; it comes by itself when one does", False)
-    if not all(is_native(taker) for taker in takers):
+        return Awaited("no thread runs the main interpreter's code; it comes by itself when one does", False)
+    if not all(is_native(taker) or _is_asleep(taker) for taker in takers):
         return None
     who, when = "the main thread is", "it returns"
     if len(takers) > 1:
         who, when = "all threads of Python are", "one of them returns"
     elif takers[0].thread.tid != report.pid:
         who = f"thread {takers[0].thread.tid} is"
-    why = f"{who} in native code, in {where(takers[0])}; it comes by itself when {when} to Python"
-    return _Awaited(why, any(taker.system_call is None for taker in takers))
+    what = "in native code" if is_native(takers[0]) else "asleep"
+    why = f"{who} {what}, in {where(takers[0])}; it comes by itself when {when} to Python"
+    return Awaited(why, any(taker.system_call is None or not is_native(taker) for taker in takers))
+
+
+def _is_asleep(thread: ThreadReport) -> bool:
+    """Whether the thread is in a system call, perhaps for a moment, and does not wait for the GIL there."""
+    it = thread.thread
+    return thread.system_call is not None and not it.waits_for_gil and not it.holds_gil

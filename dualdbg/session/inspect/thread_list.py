@@ -68,11 +68,22 @@ class ThreadList:
         self._unclear: set[int] = (
             set()
         )  # those without a name, of which one is a thread of the debugger that begins
+        self._beginning: set[int] = set()  # those that began with one of the debugger's when we attached
         self.ours: set[int] = set()  # OS thread ids
 
     def program_begins(self) -> None:
         """Called before the program's first line: every thread but the main one is the debugger's."""
         self.ours = self._numbers() - {self._loop.state.pid}
+
+    def began_at_attach(self, tids: set[int]) -> None:
+        """These threads have begun while a thread of the program ran the text that starts ours, and others ran too.
+
+        One alone is ours. Of several it shows in their frames and names: until they have some they are left out.
+        """
+        if len(tids) == 1:
+            self.ours |= tids
+        else:
+            self._beginning |= tids
 
     def program_replaced(self) -> None:
         """The process runs another program, and has one thread."""
@@ -80,6 +91,7 @@ class ThreadList:
         self._asked.clear()
         self._users.clear()
         self._unclear = set()
+        self._beginning.clear()
         self.ours.clear()
 
     async def all(self) -> list[Thread]:
@@ -94,9 +106,11 @@ class ThreadList:
         elif self._loop.state.phase is State.RUNNING:
             await self._ask_running_python()
         elif self._loop.state.phase is State.NATIVE_STOPPED:
-            for one in self._threads.reader.python_threads():
+            python = self._threads.reader.python_threads()
+            for one in python:
                 gil[one.tid] = one.holds_gil
                 self._note_ours(one)
+            self._unclear = self._still_beginning(python)
         there = self._numbers()
         self.ours &= there
         self._asked &= there
@@ -116,9 +130,10 @@ class ThreadList:
         self._read_names(reader.python_side)
         for one in python.values():
             self._note_ours(one)
+        left_out = self.ours | self._still_beginning(python.values())
         rows = []
         for number, tid in (await self._native.threads()).items():
-            if tid in self.ours:
+            if tid in left_out:
                 continue
             frames: Iterable[Frame] = (await self._threads.stack_while_held(tid)).visible()
             waits = waits_for_gil(await reader.native_frames(tid, number)) if tid in python else None
@@ -157,6 +172,11 @@ class ThreadList:
         if is_debuggers(self._names.get(thread.tid), thread.frames):
             self.ours.add(thread.tid)
 
+    def _still_beginning(self, python: Iterable[PythonThread]) -> set[int]:
+        """Those of which it is not known yet whose they are."""
+        self._beginning -= {one.tid for one in python if one.frames}.union(self._names)
+        return self._beginning
+
     def _numbers(self) -> set[int]:
         try:
             return {int(entry.name) for entry in Path(f"/proc/{self._loop.state.pid}/task").iterdir()}
@@ -193,6 +213,7 @@ class ThreadList:
             return set()  # a program may have replaced threading.enumerate; it has no names then
         outer, there = namespace_tids(self._loop.state.pid), self._numbers()
         self.ours.update(outer.get(inner, inner) for inner in starters)
+        self._beginning.clear()  # what is ours among them has told so, or has a name
         named = {outer.get(inner, inner): (name, number, ours) for inner, name, number, ours in rows}
         # A forked child's main thread has, for a moment, the number that it had in the parent.
         of_the_parent = named.keys() - there

@@ -12,15 +12,18 @@ from ...known.binding_layers import (
     functions_of_macro,
     is_library_code,
     is_pytorch_code,
+    is_trampoline,
 )
 from ...model import Layer
-from ...shared.libraries import is_pytorch, is_standard_module, is_system, needs_pytorch
+from ...shared.libraries import is_cython_runtime, is_pytorch, is_standard_module, is_system, needs_pytorch
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.elf.code_references import targets
 from ...symbols.elf.elf_file import PF_X
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
 from ...symbols.names.symbol import Symbol
+from ...symbols.objfile import Objfile
 from ..inspect.stack_reader import StackReader
 from .stop_points import FunctionCalls
 
@@ -69,6 +72,7 @@ class CodeOfInterest:
             and not rules.is_ours(module.path)
             and module.path not in rules.interpreter_libraries
             and not is_standard_module(module.path)
+            and not is_cython_runtime(module.path)
         ]
 
     def has(self, pc: int) -> bool:
@@ -210,8 +214,23 @@ def _inlined_into(symbol: Symbol) -> tuple[str, ...]:
 def _body_behind(address: int, module: Module) -> int:
     assert module.library is not None
     symbol = module.library.symbol_at(address - module.bias)
+    if symbol is not None and is_trampoline(symbol.name):
+        symbol = _passed_by(symbol, module.library) or symbol
+        address = symbol.address + module.bias
     for body in bodies_behind(symbol.name if symbol is not None else ""):
         for found in module.library.find_functions(body):
             if not functions_of_macro(found.name):  # a wrapper is found by the name of what may be in it
                 return found.address + module.bias
     return address
+
+
+def _passed_by(trampoline: Symbol, library: Objfile) -> Symbol | None:
+    """The wrapper of a PyO3 macro to which a trampoline leads; None where its code does not tell that for sure."""
+    size = trampoline.end - trampoline.address
+    found = {target: library.symbol_at(target) for target in targets(library.elf, trampoline.address, size)}
+    wrappers = [
+        symbol
+        for target, symbol in found.items()
+        if symbol is not None and symbol.address == target and functions_of_macro(symbol.name)
+    ]
+    return wrappers[0] if len(wrappers) == 1 else None

@@ -107,7 +107,7 @@ def user_below(stack: Stack) -> NativeFrame | None:
 
 def frame_that_ends(stack: Stack, end: int | None) -> NativeFrame | None:
     """The innermost frame of the function whose canonical address is ``end``: what was inlined there comes first."""
-    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
+    native = _calls(stack)
     first = 0
     for at, (frame, caller) in enumerate(pairwise(native), 1):
         if frame.inlined:
@@ -130,8 +130,13 @@ def native_caller(stack: Stack, glue_too: bool = False) -> NativeFrame | None:
 
 def direct_caller(stack: Stack) -> NativeFrame | None:
     """The native frame that called the innermost function, whose code it is or not."""
-    native = [frame for frame in stack.frames if isinstance(frame, NativeFrame)]
-    return next((caller for frame, caller in pairwise(native) if not frame.inlined), None)
+    return next((caller for frame, caller in pairwise(_calls(stack)) if not frame.inlined), None)
+
+
+def _calls(stack: Stack) -> list[NativeFrame]:
+    """The native frames, and those of evaluation loops for the Python frames that they run: who called whom."""
+    frames = (frame.evaluator if isinstance(frame, PythonFrame) else frame for frame in stack.frames)
+    return [frame for frame in frames if frame is not None]
 
 
 def caller_outside(stack: Stack) -> NativeFrame | None:

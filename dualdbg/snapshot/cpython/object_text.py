@@ -14,6 +14,7 @@ from ...errors import TargetError, UnreadableMemory
 from ...model import PythonFrame
 from ...patience import patient
 from ...resources import resource_directory
+from ...symbols.address_space import root_of
 from ...symbols.names.demangle import demangle
 from ..linux.memory import Memory
 from ..linux.procfs import MemoryMap
@@ -36,7 +37,7 @@ class ObjectText:
     Raises TargetError for an interpreter whose objects are not known.
     """
 
-    def __init__(self, memory: Memory, mapping: MemoryMap, with_values: bool, root: str = "") -> None:
+    def __init__(self, memory: Memory, mapping: MemoryMap, with_values: bool) -> None:
         folder = str(resource_directory("gdb_scripts"))
         if folder not in sys.path:
             sys.path.append(folder)
@@ -51,6 +52,7 @@ class ObjectText:
             errors.OutOfTime,
         )
         rows = [row for row in mapping.rows if row.path.startswith("/")]
+        root = root_of(mapping.pid) if mapping.pid else ""
         files = _module("mappings").deleted_files(mapping.pid, rows) if mapping.pid else {}
         self._mappings = _module("mappings").Mappings(rows, [root] if root else [], files)
         self._read = memory.read

@@ -185,7 +185,10 @@ def cython_name(table: SymbolTable, name: str) -> CythonName | None:
         text for _, text, one in _cython_functions(table, CYTHON_FUSED.encode()) if one.path == function.path
     )
     typed = _of_types(same)
-    return replace(function, part=Part.CHOICE) if typed and name not in typed else function
+    if typed and name not in typed:
+        return replace(function, part=Part.CHOICE)
+    passes = function.part is Part.BODY and _cython_parts(table, function, Part.C_FUNCTION)
+    return replace(function, part=Part.PASSING) if passes else function
 
 
 def _written(name: str) -> str:

@@ -28,7 +28,7 @@ STANDARD: Dict[str, Tuple[str, ...]] = {
     "fractions": ("Fraction",),
     "uuid": ("UUID", "SafeUUID"),
     "pathlib": ("PosixPath", "PurePosixPath", "WindowsPath", "PureWindowsPath"),
-    "ipaddress": ("IPv4Address", "IPv6Address", "IPv4Network", "IPv6Network"),
+    "ipaddress": tuple("IPv%s%s" % (v, what) for v in "46" for what in ("Address", "Interface", "Network")),
     "re": ("Pattern",),
     "array": ("array",),
     "zoneinfo": ("ZoneInfo",),
@@ -93,7 +93,7 @@ def is_known(kind: Any) -> bool:
     )
 
 
-def text(kind: Any, value: Any, reader: Any) -> Optional[str]:
+def text(kind: Any, value: Any, reader: Any, level: int) -> Optional[str]:
     """The text by the library's own code; None for other types, and where that would call the program."""
     try:
         if is_tensor(kind):
@@ -104,7 +104,7 @@ def text(kind: Any, value: Any, reader: Any) -> Optional[str]:
             return repr(value)
         write = _composed(kind)
         if write is not None:
-            return write(reader, kind, value)  # type: ignore[no-any-return]
+            return write(reader, kind, value, level)  # type: ignore[no-any-return]
     except Exception as error:  # a library's own failure: a tensor without storage, a dtype without text
         return "<%s: its text cannot be made: %s>" % (kind.full_name, type(error).__name__)
     return None
@@ -219,16 +219,21 @@ def _array(value: Any) -> Optional[str]:
 # -- types of the standard library that hold objects of the program's --------------------------------------------
 
 
-def _partial(reader: Any, kind: Any, value: Any) -> str:
+def _partial(reader: Any, kind: Any, value: Any, level: int) -> str:
+    if reader.is_too_deep(level):
+        return "functools.partial(...)"
     held = dict(reader.slots(value))
-    parts = [reader.text(held["func"], 1)]
-    parts += [reader.text(one, 1) for one in tuple.__iter__(held["args"])]
-    for name, one in list(dict.items(held["keywords"])):
-        parts.append("%s=%s" % (name if type(name) is str else "?", reader.text(one, 1)))
+    given, named = held["args"], held["keywords"]
+    parts = [reader.text(held["func"], level + 1)]
+    parts += [reader.text(one, level + 1) for one in reader.first(tuple.__iter__(given), level)]
+    for name, one in reader.first(iter(dict.items(named)), level):
+        parts.append("%s=%s" % (name if type(name) is str else "?", reader.text(one, level + 1)))
+    if len(parts) <= tuple.__len__(given) + dict.__len__(named):
+        parts.append("...")
     return "functools.partial(%s)" % ", ".join(parts)
 
 
-def _reference(reader: Any, kind: Any, value: Any) -> str:
+def _reference(reader: Any, kind: Any, value: Any, level: int) -> str:
     referent = value()
     if referent is None:
         return "<weakref at 0x%x; dead>" % id(value)
@@ -236,28 +241,44 @@ def _reference(reader: Any, kind: Any, value: Any) -> str:
     name = of.name
     if sys.version_info >= (3, 13) or not of.is_heap:
         name = of.full_name[len("__main__.") :] if of.full_name.startswith("__main__.") else of.full_name
-    own = ""
-    if type(referent) is types.FunctionType:
-        own = " (%s)" % referent.__name__
-    elif of.has(type):
-        own = " (%s)" % type.__dict__["__name__"].__get__(referent)
-    return "<weakref at 0x%x; to '%s' at 0x%x%s>" % (id(value), name, id(referent), own)
+    own = _name_of_referent(reader, of, referent)
+    shown = " (%s)" % own if type(own) is str else ""
+    return "<weakref at 0x%x; to '%s' at 0x%x%s>" % (id(value), name, id(referent), shown)
 
 
-def _match(reader: Any, kind: Any, value: Any) -> Optional[str]:
+_NAMED = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.GeneratorType,
+    types.CoroutineType,
+    types.AsyncGeneratorType,
+)
+
+
+def _name_of_referent(reader: Any, kind: Any, value: Any) -> Any:
+    """The ``__name__`` that the text of a weak reference has: before 3.11 the object's own, else that of its class."""
+    if kind.has(type):
+        return NAMESPACE(type)["__name__"].__get__(value)
+    if any(kind.type is one for one in _NAMED):
+        return value.__name__
+    own = dict(reader.fields(value)).get("__name__") if sys.version_info < (3, 11) else None
+    return kind.entry("__name__") if own is None else own
+
+
+def _match(reader: Any, kind: Any, value: Any, level: int) -> Optional[str]:
     return repr(value) if reader.is_leaf(value.string) else None
 
 
-def _chain(reader: Any, kind: Any, value: Any) -> Optional[str]:
+def _chain(reader: Any, kind: Any, value: Any, level: int) -> Optional[str]:
     maps = dict(reader.fields(value)).get("maps")
     if type(maps) is not list:
         return None
-    return "ChainMap(%s)" % ", ".join(reader.text(one, 1) for one in list.__iter__(maps))
+    return str(reader.sequence(list.__iter__(maps), list.__len__(maps), level, "ChainMap(", ")"))
 
 
-def _data(reader: Any, kind: Any, value: Any) -> Optional[str]:
+def _data(reader: Any, kind: Any, value: Any, level: int) -> Optional[str]:
     fields = dict(reader.fields(value))
-    return str(reader.text(fields["data"], 0)) if "data" in fields else None
+    return str(reader.text(fields["data"], level)) if "data" in fields else None
 
 
 # Each says what ``repr`` would, of its parts as they are shown.

@@ -8,6 +8,7 @@ classes of variables; expressions are in dualdbg_expressions.py, exceptions in d
 from __future__ import annotations
 
 import threading
+import types
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,6 +128,10 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
     """pydevd's class for a value, with our text and our children."""
 
     class ObjectVariable(original):  # type: ignore[misc]
+        def get_variable_reference(self) -> int:
+            # pydevd has the variables of a frame under the frame's own number.
+            return id(self) if type(self.value) is types.FrameType else id(self.value)
+
         def get_var_data(self, fmt: Any = None, context: Any = None, **limits: Any) -> Dict[str, Any]:
             reader = presentation.reader(fmt, whole=context == "clipboard")
             if presentation.runs and not self._is_deferred():
@@ -134,6 +139,8 @@ def object_variable(presentation: Presentation, original: Any) -> Any:
                 return {**data, **presentation.facts(reader, self.value)}
             name = "(return) %s" % self.name if self._is_return_value else self.name
             data = {"name": name, **row(presentation, reader, self.value)}
+            if data["variablesReference"]:
+                data["variablesReference"] = self.get_variable_reference()
             if self._is_return_value or name == "len()":
                 data.setdefault("presentationHint", {}).setdefault("attributes", []).append("readOnly")
             if self.evaluate_name is not None:
@@ -270,6 +277,20 @@ def frame_variable(presentation: Presentation, original: Any, variable: Any) -> 
     return FrameVariable
 
 
+def obtaining(original: Any, variable: Any) -> Any:
+    """pydevd's method that finds the variable for a value: a frame as a value is none of the frames on the stack."""
+
+    def obtain_as_variable(
+        self: Any, name: str, value: Any, evaluate_name: Optional[str] = None, frame: Any = None
+    ) -> Any:
+        if type(value) is not types.FrameType:
+            return original(self, name, value, evaluate_name, frame)
+        expression = evaluate_name or name
+        return variable(self.py_db, name, value, self._register_variable, False, expression, frame=frame)
+
+    return obtain_as_variable
+
+
 # -- all of it --------------------------------------------------------------------------------------
 
 
@@ -284,6 +305,8 @@ def install(pydevd: Any, beside: Callable[[str], Any]) -> Presentation:
     variable = object_variable(presentation, frames._ObjectVariable)
     frames._FrameVariable = frame_variable(presentation, frames._FrameVariable, variable)
     frames._ObjectVariable = variable
+    tracker = frames._FramesTracker
+    tracker.obtain_as_variable = obtaining(tracker.obtain_as_variable, variable)
     beside("dualdbg_expressions").install(presentation, Refused)
     beside("dualdbg_raised").install(presentation)
     pydevd.dualdbg_presentation = presentation

@@ -22,6 +22,7 @@ else:
 
 OUTER, INNER = 1 << 16, 128  # characters of a string: the value itself, and one inside a container
 ELEMENTS = (60, 20)  # of a container, and of one inside it; what lies deeper is not written
+DEEPEST = 4  # level of what is written at all: what is no container may be inside itself too, such as a cell
 _SEQUENCES = kinds.ids(list, tuple, str, bytes, range)
 _TABLES = kinds.ids(dict, collections.OrderedDict, collections.defaultdict)
 # What a class has under a name and an object of it shows so: a constant, or a slot.
@@ -61,11 +62,13 @@ class Reader:
         """The value as text: what ``repr`` says where that takes no code of the program."""
         if type(value) is kinds.Text:
             return str.__str__(value)
+        if level > DEEPEST and not self.is_leaf(value):
+            return "..."
         exact = writers.WRITERS.get(id(type(value)))
         if exact is not None:
             return exact(self, value, level)
         kind = self.kind(value)
-        known: Optional[str] = self.libraries.text(kind, value, self)
+        known: Optional[str] = self.libraries.text(kind, value, self, level)
         if known is not None:
             return self.cut(known, level)
         if kind.writer is not None:
@@ -101,11 +104,15 @@ class Reader:
         """Whether elements of a value at this level are left out. Levels count from 0, the outermost."""
         return level >= len(ELEMENTS)
 
+    def first(self, values: Iterator[Any], level: int) -> List[Any]:
+        """As many of the values as are shown at this level."""
+        return list(islice(values, ELEMENTS[level]))  # one call in C: no other thread comes between
+
     def sequence(self, values: Iterator[Any], total: int, level: int, opening: str, closing: str) -> str:
         """Elements between brackets, as far as the level allows."""
         if self.is_too_deep(level):
             return opening + ("..." if total else "") + closing
-        shown = list(islice(values, ELEMENTS[level]))  # one call in C: no other thread comes between
+        shown = self.first(values, level)
         parts = [self.text(one, level + 1) for one in shown]
         if total > len(shown):
             parts.append("...")
@@ -116,7 +123,7 @@ class Reader:
         """A mapping's keys and values, as far as the level allows."""
         if self.is_too_deep(level):
             return "{...}" if total else "{}"
-        shown = list(islice(pairs, ELEMENTS[level]))
+        shown = self.first(pairs, level)
         parts = ["%s: %s" % (self.text(key, level + 1), self.text(one, level + 1)) for key, one in shown]
         if total > len(shown):
             parts.append("...")

@@ -88,8 +88,10 @@ def _is_struct_sequence(kind: Kind) -> bool:
 
 
 def field_names(kind: Kind) -> Optional[List[str]]:
-    """The ``_fields`` of a named tuple's class."""
-    names = kind.entry("_fields") if kind.is_heap else None
+    """The ``_fields`` of a named tuple's class, which has a ``_make`` too; other tuples are written without names."""
+    owner, names = kind.entries.get("_fields", (None, None)) if kind.is_heap else (None, None)
+    if owner is None or "_make" not in kinds.NAMESPACE(owner):
+        return None
     if type(names) is not tuple or any(type(one) is not str for one in names):
         return None
     return list(names)
@@ -160,9 +162,17 @@ def _proxy(reader: Reader, value: Any, level: int) -> str:
 
 
 def _type(reader: Reader, value: Any, level: int) -> str:
+    if _is_enum(type(value)):
+        is_flag = sys.version_info >= (3, 11) and any(one is enum.Flag for one in kinds.MRO(value))
+        return "<%s %r>" % ("flag" if is_flag else "enum", kinds.name_of(value))
     module = kinds.module_of(value)
     name = kinds.qualname_of(value)
     return "<class '%s'>" % (name if module in ("builtins", None) else "%s.%s" % (module, name))
+
+
+def _is_enum(meta: type) -> bool:
+    """Whether a class's class is that of enums."""
+    return any(one is enum.EnumMeta for one in kinds.MRO(meta))
 
 
 def _method(reader: Reader, value: Any, level: int) -> str:
@@ -188,11 +198,44 @@ def _module(reader: Reader, value: Any, level: int) -> str:
     members: Any = types.ModuleType.__dict__
     table = members["__dict__"].__get__(value)
     known = {name: one for name, one in list(dict.items(table)) if type(name) is str}
-    name, file = known.get("__name__"), known.get("__file__")
-    return "<module %s%s>" % (
-        reader.text(name, level + 1),
-        " from %s" % reader.text(file, level + 1) if type(file) is str else " (built-in)",
-    )
+    how = _made_by(known.get("__loader__")) if sys.version_info < (3, 10) else None
+    spec = known.get("__spec__") if how is None else None
+    origin = None
+    if spec is not None:
+        known = dict(reader.fields(spec))
+        has_place, origin = known.get("_set_fileattr") is True, known.get("origin")
+        known = {"__name__": known.get("name"), "__loader__": known.get("loader")}
+        if has_place and origin is not None:
+            known["__file__"] = origin
+    text = "<module " + reader.text(known.get("__name__", "?"), level + 1)
+    if how is not None:
+        return "%s (%s)>" % (text, how)
+    if "__file__" in known:
+        return "%s from %s>" % (text, reader.text(known["__file__"], level + 1))
+    if origin is not None:
+        return "%s (%s)>" % (text, origin if type(origin) is str else reader.text(origin, level + 1))
+    loader = known.get("__loader__")
+    if spec is not None and sys.version_info >= (3, 12) and _made_by(loader) == "namespace":
+        path = dict(reader.fields(dict(reader.fields(loader)).get("_path"))).get("_path")
+        return "%s (namespace) from %s>" % (text, reader.text(path, level + 1))
+    return text + (">" if loader is None else " (%s)>" % reader.text(loader, level + 1))
+
+
+_LOADERS = {
+    # the name of a loader of importlib, or of its class: how it has made a module
+    "BuiltinImporter": "built-in",
+    "FrozenImporter": "frozen",
+    "NamespaceLoader": "namespace",
+    "_NamespaceLoader": "namespace",
+}
+
+
+def _made_by(loader: Any) -> Optional[str]:
+    """How a module was made, if ``importlib`` has a word for it (``_module_repr`` in Lib/importlib/_bootstrap.py)."""
+    class_ = loader if kinds.is_class(loader) else type(loader)
+    if not (kinds.module_of(class_) or "").startswith(("_frozen_importlib", "importlib")):
+        return None
+    return _LOADERS.get(kinds.name_of(class_))
 
 
 def _wrapped(reader: Reader, value: Any, level: int) -> str:
@@ -268,8 +311,20 @@ def _dataclass(reader: Reader, value: Any, level: int) -> str:
     kind = reader.kind(value)
     fields, declared = dict(reader.fields(value)), _declared(kind)
     names = [name for name in list(dict.keys(declared)) if type(name) is str]
-    shown = [(name, fields[name]) for name in names if name in fields and _is_shown(reader, declared, name)]
+    shown = [
+        (name, fields[name] if name in fields else _default(reader, kind, name))
+        for name in names
+        if _is_shown(reader, declared, name)
+    ]
     return reader.named(kind.qualname, shown, level)
+
+
+def _default(reader: Reader, kind: Kind, name: str) -> Any:
+    """The value that a field has by its class, where the object itself has none."""
+    if name not in kind.entries or type(kind.entry(name)) is kinds.MEMBER:
+        return kinds.Text("<not set>")
+    found = kind.entry(name)
+    return found if reader.kind(found).entry("__get__") is None else kinds.Text("<not run>")
 
 
 def _declared(kind: Kind) -> Dict[str, Any]:
@@ -286,9 +341,10 @@ def _is_dataclass(kind: Kind) -> bool:
 
 
 def _is_shown(reader: Reader, declared: Dict[str, Any], name: str) -> bool:
-    """Whether the field is not declared with ``repr=False``."""
-    field = declared[name]
-    return dict(reader.slots(field)).get("repr") is not False
+    """Whether it is a field, no ``ClassVar`` or ``InitVar``, and not declared with ``repr=False``."""
+    field = dict(reader.slots(declared[name]))
+    kind = field.get("_field_type")
+    return field.get("repr") is not False and kind is reader.libraries.offered("dataclasses", "_FIELD")
 
 
 def _simple_namespace(reader: Reader, value: Any, level: int) -> str:
@@ -356,7 +412,7 @@ WRITERS[id(types.CellType)] = _cell
 
 def writer_of(kind: Kind) -> Optional[Writer]:
     """How objects of a class are written that is none of the built-in types itself; None for plain objects."""
-    if any(one is enum.EnumMeta for one in kinds.MRO(type(kind.type))):
+    if _is_enum(type(kind.type)):
         return _enum
     if _is_dataclass(kind):
         return _dataclass

@@ -59,12 +59,12 @@ def _natives(target, kind, address):
     own = ("PyObject *", address)
     try:
         places = tensor_places(target, address, target.decoder(Interpreter).layout.head)
-        if any(base.endswith("TensorBase") for base in kind.bases):
+        if any(base.endswith("TensorBase") for base in kind.lineage):
             return "tensor", [("at::Tensor *", places[0]), ("c10::TensorImpl *", places[1]), own]
     except (Implausible, LayoutMissing, Unreadable):
         pass  # not a tensor, or a tensor without data
     try:
-        if "numpy.ndarray" in kind.bases:
+        if kind.derives_from("numpy.ndarray"):
             array = target.decoder(Arrays).read(address)
             return "array", [(f"{_ELEMENTS.get(array.dtype, 'void')} *", array.data), own]
     except (Implausible, Unreadable):
@@ -94,7 +94,7 @@ _ELEMENTS = {
 def _summary(target, kind, address):
     """The object in a line; a tensor by what it is, without its values."""
     try:
-        if any(base.endswith("TensorBase") for base in kind.bases):
+        if any(base.endswith("TensorBase") for base in kind.lineage):
             head = target.decoder(Interpreter).layout.head
             tensor = target.decoder(Tensors).read(tensor_places(target, address, head)[1])
             return target.decoder(TensorText).summary(tensor)

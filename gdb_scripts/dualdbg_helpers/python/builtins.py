@@ -4,12 +4,12 @@ from dualdbg_shared import cpython as L
 
 from ..errors import Implausible
 from .names import MAX_NAME
-from .records import field_names
-from .writer import Writer, index_child, quoted, size, tuple_items
+from .records import field_names, is_enum
+from .writer import Writer, builtin_name, index_child, member, name_text, quoted, size, tuple_items
 
 
 def _int(objects, kind, address, depth):
-    if kind.tp_name == "bool":
+    if kind.is_exactly("bool"):
         return "True" if objects.strings.integer(address) else "False"
     value = objects.strings.integer(address)
     try:
@@ -63,10 +63,10 @@ def _tuple(objects, kind, address, depth):
     total = size(objects, address)
     items = tuple_items(objects, address, 0, objects.shown(total))
     name, fields = field_names(objects, kind, total)
-    if fields:
+    if fields is not None:
         parts = [f"{f}={objects.text(a, depth + 1)}" for f, a in zip(fields, items)]
         return "{}({})".format(name, ", ".join(parts))
-    if kind.tp_name == "torch.Size":
+    if kind.is_exactly("torch.Size"):
         return objects.sequence(items, total, depth, "torch.Size([", "])")
     return objects.sequence(items, total, depth, "(", ")", single=",")
 
@@ -81,7 +81,11 @@ def _set(objects, kind, address, depth):
         return f"{kind.name}()"
     members = objects.tables.members(address, 0, objects.shown(total))
     text = objects.sequence(members, total, depth, "{", "}")
-    return text if kind.tp_name == "set" else f"{kind.name}({text})"
+    return text if kind.is_exactly("set") else f"{kind.name}({text})"
+
+
+def _set_again(objects, kind, address):
+    return f"{kind.name}(...)"
 
 
 def _set_elements(objects, kind, address):
@@ -111,7 +115,11 @@ def _exception_elements(objects, kind, address):
 
 
 def _type(objects, kind, address, depth):
-    return f"<class '{objects.types.read(address).full_name}'>"
+    found = objects.types.read(address)
+    if is_enum(objects, found):
+        word = "flag" if objects.layout.minor >= 11 and found.derives_from("class enum.Flag") else "enum"
+        return f"<{word} {found.name!r}>"
+    return f"<class '{found.full_name}'>"
 
 
 def _function(objects, kind, address, depth):
@@ -120,30 +128,36 @@ def _function(objects, kind, address, depth):
 
 
 def _builtin(objects, kind, address, depth):
-    definition = objects.memory.pointer(address + objects.layout.head)
-    name = objects.memory.c_string(objects.memory.pointer(definition), MAX_NAME).decode("utf-8", "replace")
-    owner = objects.memory.pointer(address + objects.layout.head + 8)
-    if owner and objects.types.of(owner).tp_name != "module":
+    name, owner = builtin_name(objects, address), member(objects, address, 8)
+    if owner and not objects.types.of(owner).derives_from("module"):
         return f"<built-in method {name} of {objects.types.of(owner).full_name} object at 0x{owner:x}>"
     return f"<built-in function {name}>"
 
 
 def _method(objects, kind, address, depth):
     function, owner = objects.memory.words(address + objects.layout.head, 2)
-    name = objects.text(function, depth + 1)
-    if name.startswith("<function "):
-        name = name[len("<function ") :].split(" at 0x")[0]
-    return f"<bound method {name} of {objects.text(owner, depth + 1)}>"
+    return f"<bound method {_qualified_name(objects, function)} of {objects.text(owner, depth + 1)}>"
 
 
-def _module(objects, kind, address, depth):
-    table = objects.memory.pointer(address + objects.layout.head)
-    name = objects.tables.get(table, "__name__") if table else None
-    file = objects.tables.get(table, "__file__") if table else None
-    text = "<module {}".format(objects.text(name, depth + 1) if name else "?")
-    if file and objects.types.of(file).has(L.STR):
-        return text + f" from {objects.text(file, depth + 1)}>"
-    return text + " (built-in)>"
+def _qualified_name(objects, address):
+    """The ``__qualname__`` of what a method is bound to, else its ``__name__``; "?" where there is none."""
+    kind = objects.types.of(address)
+    if kind.is_exactly("function"):
+        return name_text(objects, objects.memory.pointer(address + objects.layout.func_qualname))
+    if kind.derives_from("builtin_function_or_method"):
+        name, owner = builtin_name(objects, address), member(objects, address, 8)
+        if not owner or objects.types.of(owner).derives_from("module"):
+            return name
+        of = objects.types.of(owner)
+        return f"{(objects.types.read(owner) if of.has(L.TYPE) else of).qualname}.{name}"
+    if kind.has(L.TYPE):
+        return objects.types.read(address).qualname
+    fields = dict(objects.attributes(kind, address))
+    names = [fields.get(key) for key in ("__qualname__", "__name__")]
+    return next(
+        (name_text(objects, at) for at in names if isinstance(at, int) and objects.types.of(at).has(L.STR)),
+        "?",
+    )
 
 
 def _three(name):
@@ -213,12 +227,11 @@ BY_NAME = {
     "NoneType": Writer("none", _constant("None")),
     "ellipsis": Writer("object", _constant("Ellipsis")),
     "NotImplementedType": Writer("object", _constant("NotImplemented")),
-    "set": Writer("set", _set, _set_elements, cycle="set(...)"),
-    "frozenset": Writer("set", _set, _set_elements, cycle="frozenset(...)"),
+    "set": Writer("set", _set, _set_elements, cycle=_set_again),
+    "frozenset": Writer("set", _set, _set_elements, cycle=_set_again),
     "function": Writer("function", _function),
     "builtin_function_or_method": Writer("function", _builtin),
     "method": Writer("function", _method, container=True),
-    "module": Writer("module", _module),
     "range": Writer("range", _three("range"), container=True),
     "slice": Writer("slice", _three("slice"), container=True),
     "collections.deque": Writer("list", _deque, _deque_elements, cycle="[...]"),

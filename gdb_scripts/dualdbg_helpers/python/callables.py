@@ -4,8 +4,10 @@ Sources: Modules/_functoolsmodule.c, Include/cpython/genobject.h, Objects/weakre
 CPython 3.8 to 3.14.
 """
 
+from dualdbg_shared import cpython as L
+
 from ..errors import Implausible
-from .writer import Writer, member, name_text, size, tuple_items
+from .writer import Writer, builtin_name, inherited, member, name_text, size, tuple_items
 
 
 def _partial(objects, kind, address, depth):
@@ -45,7 +47,7 @@ def _weak(word):
     def write(objects, kind, address, depth):
         target = member(objects, address, 0)
         target_kind = objects.types.of(target)
-        if target_kind.tp_name == "NoneType" and (word == "weakref" or objects.layout.minor >= 13):
+        if target_kind.is_exactly("NoneType") and (word == "weakref" or objects.layout.minor >= 13):
             return f"<{word} at 0x{address:x}; dead>"
         quotes = word == "weakref" or objects.layout.minor >= 13
         type_name = target_kind.qualified if objects.layout.minor >= 13 else target_kind.tp_name
@@ -57,14 +59,32 @@ def _weak(word):
 
 
 def _own_name(objects, target):
-    """`` (name)`` where the referent has a ``__name__``, as functions, modules and classes have."""
+    """`` (name)`` where the referent has a ``__name__``: as a function or a class has it, or by its class.
+
+    Before 3.11 the object's own attribute counts too (``_PyObject_LookupAttr`` in Objects/weakrefobject.c).
+    """
     kind = objects.types.of(target)
-    if kind.tp_name == "function":
-        place = objects.memory.pointer(target + objects.layout.func_name)
-        return f" ({name_text(objects, place)})"
-    if "type" in kind.lineage:
+    if kind.has(L.TYPE):
         return f" ({objects.types.read(target).name})"
-    return ""
+    if kind.is_exactly("builtin_function_or_method"):
+        return f" ({builtin_name(objects, target)})"
+    place = _name_place(objects, kind, target)
+    return f" ({name_text(objects, place)})" if place and objects.types.of(place).has(L.STR) else ""
+
+
+def _name_place(objects, kind, target):
+    layout = objects.layout
+    if kind.is_exactly("function"):
+        return objects.memory.pointer(target + layout.func_name)
+    if kind.lineage[0] in ("generator", "coroutine", "async_generator"):
+        return objects.memory.pointer(target + layout.generator_qualname - 8)
+    if layout.minor < 11:
+        own = member(objects, target, 0) if kind.derives_from("module") else None
+        found = objects.tables.get(own, "__name__") if own else None
+        found = found or dict(objects.attributes(kind, target)).get("__name__")
+        if isinstance(found, int):
+            return found
+    return inherited(objects, kind, "__name__")
 
 
 def _descriptor(word):

@@ -46,9 +46,16 @@ def _pair_child(objects):
 
 
 def _defaultdict(objects, kind, address, depth):
+    return _with_factory(objects, kind, address, _dict(objects, kind, address, depth), depth)
+
+
+def _with_factory(objects, kind, address, body, depth=0):
     factory = member(objects, address, 32)  # behind the dict: its use, version, keys and values
-    body = _dict(objects, kind, address, depth)
     return "{}({}, {})".format(kind.name, objects.text(factory, depth + 1) if factory else "None", body)
+
+
+def _defaultdict_again(objects, kind, address):
+    return _with_factory(objects, kind, address, "{...}")
 
 
 def _counter(objects, kind, address, depth):
@@ -66,11 +73,11 @@ def _counter(objects, kind, address, depth):
 
 def _comparable(objects, address):
     kind = objects.types.of(address)
-    if kind.tp_name in ("int", "bool"):
+    if kind.is_exactly("int") or kind.is_exactly("bool"):
         return objects.strings.integer(address)
-    if kind.tp_name == "float":
+    if kind.is_exactly("float"):
         return objects.strings.number(address)
-    if kind.tp_name == "str":
+    if kind.is_exactly("str"):
         return objects.strings.text(address, 0)
     raise Implausible(f"no number at 0x{address:x}")
 
@@ -183,11 +190,11 @@ _VIEWS = (("keys", _view(0)), ("values", _view(1)), ("items", _view(None)))
 BY_NAME = {
     # name in Type.lineage: writer
     "collections.OrderedDict": _ORDERED,
-    "collections.defaultdict": Writer("dict", _defaultdict, _dict_elements),
+    "collections.defaultdict": Writer("dict", _defaultdict, _dict_elements, cycle=_defaultdict_again),
     "class collections.Counter": Writer("dict", _counter, _dict_elements),
     "class collections.ChainMap": Writer("object", _chain, container=True),
-    "class collections.UserDict": Writer("object", _data, container=True),
-    "class collections.UserList": Writer("object", _data, container=True),
+    "class collections.UserDict": Writer("object", _data, cycle="{...}", container=True),
+    "class collections.UserList": Writer("object", _data, cycle="[...]", container=True),
     "class collections.UserString": Writer("object", _data, container=True),
     "mappingproxy": Writer("dict", _proxy, container=True),
     **{prefix + name: writer for prefix in ("dict_", "odict_") for name, writer in _VIEWS},

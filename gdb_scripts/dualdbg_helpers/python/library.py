@@ -13,7 +13,7 @@ import uuid
 from dualdbg_shared import cpython as L
 
 from ..errors import Implausible
-from .writer import Writer, member, name_text, quoted, size
+from .writer import Writer, member, name_text, size
 
 # -- datetime --------------------------------------------------------------------------------------
 
@@ -156,16 +156,40 @@ def _uuid(objects, kind, address, depth):
     return f"{kind.name}('{uuid.UUID(int=number)}')"
 
 
-def _ip_address(type_, bits):
+def _ip_text(objects, kind, address, type_, bits):
+    (number,) = _slots("_ip")(objects, kind, address)
+    if not 0 <= number < 1 << bits:
+        raise Implausible(f"no {kind.full_name} at 0x{address:x}")
+    scope = _attributes(objects, kind, address).get("_scope_id")
+    named = isinstance(scope, int) and objects.types.of(scope).has(L.STR)
+    zone = "%" + name_text(objects, scope) if named else ""
+    text = _mapped(objects, number) if type_ is ipaddress.IPv6Address else None
+    return f"{text or type_(number)}{zone}"
+
+
+def _ip_address(*family):
     def write(objects, kind, address, depth):
-        (number,) = _slots("_ip")(objects, kind, address)
-        if not 0 <= number < 1 << bits:
+        return f"{kind.name}('{_ip_text(objects, kind, address, *family)}')"
+
+    return write
+
+
+def _ip_interface(*family):
+    def write(objects, kind, address, depth):
+        (length,) = _slots("_prefixlen")(objects, kind, address)
+        return f"{kind.name}('{_ip_text(objects, kind, address, *family)}/{length}')"
+
+    return write
+
+
+def _ip_network(*family):
+    def write(objects, kind, address, depth):
+        (length,) = _slots("_prefixlen")(objects, kind, address)
+        first = _attributes(objects, kind, address).get("network_address")
+        if not isinstance(first, int):
             raise Implausible(f"no {kind.full_name} at 0x{address:x}")
-        scope = _attributes(objects, kind, address).get("_scope_id")
-        named = isinstance(scope, int) and objects.types.of(scope).has(L.STR)
-        zone = "%" + name_text(objects, scope) if named else ""
-        text = _mapped(objects, number) if type_ is ipaddress.IPv6Address else None
-        return f"{kind.name}('{text or type_(number)}{zone}')"
+        text = _ip_text(objects, objects.types.of(first), first, *family)
+        return f"{kind.name}('{text}/{length}')"
 
     return write
 
@@ -284,14 +308,18 @@ def _match(objects, kind, address, depth):
     start, end = memory.signed_words(head + _MATCH_MARKS, 2)
     if not 0 <= start <= end:
         raise Implausible(f"no match at 0x{address:x}")
-    kind_of = objects.types.of(text)
-    if kind_of.has(L.STR):
-        shown = repr(objects.strings.part(text, end)[0][start:])
-    elif kind_of.has(L.BYTES):
-        shown = repr(objects.strings.bytes_part(text, end)[0][start:])
-    else:
-        shown = quoted("", end - start)
+    kind_of, strings = objects.types.of(text), objects.strings
+    read = next((getattr(strings, part) for is_it, part in _SEARCHED if is_it(kind_of)), None)
+    shown = repr(read(text, end)[0][start:end]) if read else "..."  # another buffer
     return f"<{kind.tp_name} object; span=({start}, {end}), match={shown[:50]}>"
+
+
+_SEARCHED = (
+    # what a match was found in, and how that is read
+    (lambda kind: kind.has(L.STR), "part"),
+    (lambda kind: kind.has(L.BYTES), "bytes_part"),
+    (lambda kind: kind.derives_from("bytearray"), "bytearray_part"),
+)
 
 
 _MATCH_MARKS = 56  # string, regs, pattern, pos, endpos, lastindex, groups
@@ -311,8 +339,15 @@ BY_NAME = {
     "decimal.Decimal": Writer("number", _decimal),
     "class fractions.Fraction": Writer("number", _fraction),
     "class uuid.UUID": Writer("uuid", _uuid),
-    "class ipaddress.IPv4Address": Writer("address", _ip_address(ipaddress.IPv4Address, 32)),
-    "class ipaddress.IPv6Address": Writer("address", _ip_address(ipaddress.IPv6Address, 128)),
+    **{
+        f"class ipaddress.IPv{version}{what}": Writer("address", writer(*family))
+        for version, *family in ((4, ipaddress.IPv4Address, 32), (6, ipaddress.IPv6Address, 128))
+        for what, writer in (
+            ("Address", _ip_address),
+            ("Interface", _ip_interface),
+            ("Network", _ip_network),
+        )
+    },
     **{f"class {module}.PurePosixPath": _POSIX for module in ("pathlib", "pathlib._local")},
     **{f"class {module}.PosixPath": _POSIX for module in ("pathlib", "pathlib._local")},
     **{f"class {module}.PureWindowsPath": _WINDOWS for module in ("pathlib", "pathlib._local")},

@@ -110,7 +110,7 @@ def _all_masked(arrays, mask):
 def _fill(objects, arrays, fields, found):
     """The text of the value that stands for masked ones; None where it is not known."""
     place = fields.get("_fill_value")
-    if isinstance(place, int) and objects.types.of(place).tp_name == "numpy.ndarray":
+    if isinstance(place, int) and objects.types.of(place).is_exactly("numpy.ndarray"):
         fill = arrays.read(place)
         value = arrays.nested(fill, False) if not fill.shape else None
         if value is None:

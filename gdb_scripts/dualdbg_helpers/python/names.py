@@ -17,7 +17,8 @@ class Type:
     """A type object: ``name`` is its ``__name__``, ``qualname`` its ``__qualname__``, ``module`` may be None.
 
     ``bases`` are the names in C of the type and its bases. ``lineage`` are names that tell whose types they are: that
-    in C of a type written in C, and ``class module.qualname`` of one written in Python, which may be called "range".
+    in C of a type written in C, and ``class module.qualname`` of one written in Python, which may be called "range" or
+    "collections.deque".
     """
 
     __slots__ = ("address", "bases", "flags", "heap", "lineage", "module", "name", "qualname", "tp_name")
@@ -46,6 +47,10 @@ class Type:
     def has(self, flag):
         """Whether a flag of tp_flags is set."""
         return bool(self.flags & flag)
+
+    def is_exactly(self, name):
+        """Whether this type itself, not a base of it, is the one that is called ``name`` in :attr:`lineage`."""
+        return self.lineage[0] == name
 
     def derives_from(self, name):
         """Whether a type that is called ``name`` in :attr:`lineage` is among the bases, or this type itself."""
@@ -94,23 +99,30 @@ class Types:
         found.tp_name = memory.c_string(memory.pointer(address + layout.tp_name), MAX_NAME).decode(
             "utf-8", "replace"
         )
-        if not found.tp_name or not found.tp_name.replace(".", "").replace("_", "a").isprintable():
-            raise Implausible("no type")
         found.heap = found.has(L.HEAP_TYPE)
+        given = self._given_name(address) if found.heap else None
+        if given != found.tp_name and not (found.tp_name and found.tp_name.isprintable()):
+            raise Implausible("no type")
         found.module, _, found.name = found.tp_name.rpartition(".")
         found.module = found.module or None
         found.qualname = found.name
         found.bases = self._bases(address, found.tp_name)
         if found.heap:
-            self._heap_names(found)
+            self._heap_names(found, given)
         base = memory.pointer(address + layout.tp_base)
         above = self.read(base).lineage if base and len(found.bases) < MAX_BASES else ()
-        found.lineage = (self._own_name(found), *above)
+        # A type that C code has made has the module in front of its name in C; a class has its own name, dots and all.
+        in_c = not found.heap or ("." in found.tp_name and found.tp_name != given)
+        found.lineage = (found.tp_name if in_c else f"class {found.module}.{found.qualname}", *above)
         return found
 
-    def _own_name(self, found):
-        in_c = not found.heap or "." in found.tp_name
-        return found.tp_name if in_c else f"class {found.module}.{found.qualname}"
+    def _given_name(self, address):
+        """The ``__name__`` of a type that was made at run time; None while it is not complete."""
+        try:
+            name = self._memory.pointer(address + self.layout.ht_name)
+            return self._target.decoder(Strings).text(name, MAX_NAME)
+        except (Implausible, Unreadable):
+            return None
 
     def _bases(self, address, own):
         memory, layout, names = self._memory, self.layout, [own]
@@ -122,13 +134,13 @@ class Types:
             names.append(name.decode("utf-8", "replace"))
         return tuple(names)
 
-    def _heap_names(self, found):
+    def _heap_names(self, found, given):
         strings = self._target.decoder(Strings)
         try:
             found.qualname = strings.text(
                 self._memory.pointer(found.address + self.layout.ht_qualname), MAX_NAME
             )
-            found.name = found.qualname.rsplit(".", 1)[-1]
+            found.name = found.qualname.rsplit(".", 1)[-1] if given is None else given
             entry = self._target.decoder(Tables).get(
                 self._memory.pointer(found.address + self.layout.tp_dict), "__module__"
             )

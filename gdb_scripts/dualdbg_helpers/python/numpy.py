@@ -121,7 +121,7 @@ class Arrays:
         """The array as numpy prints it; values of types that are not numbers, texts or objects are left out."""
         found = self.read(address)
         name, kind = dtype_text(found), objects.types.of(address)
-        class_ = "array" if kind.tp_name == "numpy.ndarray" else kind.name
+        class_ = "array" if kind.is_exactly("numpy.ndarray") else kind.name
         if found.count == 0:
             shape = [] if len(found.shape) == 1 else [f"shape={tuple_text(found.shape)}"]
             return f"{class_}({', '.join(['[]', *shape, f'dtype={name}'])})"
@@ -183,9 +183,9 @@ class Arrays:
             data = memory.read(place, size * count)
         else:
             data = b"".join(memory.read(place + i * stride, size) for i in range(count))
-        return self._decode(found, data)
+        return self._decode(found, data, count)
 
-    def _decode(self, found, data):
+    def _decode(self, found, data, count):
         size = found.size
         if found.kind in _NUMBERS:
             dtype = BY_SCALAR_TYPE[_NUMBERS[found.kind][1]]
@@ -198,7 +198,7 @@ class Arrays:
                 if dtype.complex
                 else list(values)
             )
-        pieces = [data[i : i + size] for i in range(0, len(data), size)]
+        pieces = [data[size * i : size * (i + 1)] for i in range(count)]  # a dtype may have no size
         if found.kind == STRING:
             return [piece.rstrip(b"\0") for piece in pieces]
         if found.kind == UNICODE:

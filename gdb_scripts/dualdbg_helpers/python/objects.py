@@ -54,7 +54,7 @@ class Objects:
         if not writer.container:
             return writer.text(self, kind, address, depth)
         if address in self._open:
-            return writer.cycle
+            return writer.cycle_text(self, kind, address)
         if depth >= self.target.limits.max_depth:
             return "..."
         self._open.add(address)

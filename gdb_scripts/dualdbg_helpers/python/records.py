@@ -3,32 +3,36 @@
 from dualdbg_shared import cpython as L
 
 from ..errors import Implausible
-from .writer import Writer, class_entry, name_text, size, tuple_items
+from ..values import Value
+from .writer import Writer, class_entry, inherited, name_text, size, tuple_items
 
 MAX_FIELDS = 1000
 _MEMBER = 40  # bytes of a PyMemberDef
 
 
 def field_names(objects, kind, count):
-    """``(name of the class, its fields)`` for a kind of tuple whose ``count`` elements have names; else no fields."""
-    if kind.tp_name == "tuple":
-        return kind.name, []
-    fields = _declared(objects, kind) if kind.heap else []
-    if fields:
-        return kind.name, fields if len(fields) == count else []
+    """``(name of the class, its fields)`` for a tuple whose ``count`` elements have names; else None for the fields."""
+    if kind.is_exactly("tuple"):
+        return kind.name, None
+    fields = _declared(objects, kind) if kind.heap else None
+    if fields is not None:
+        return kind.name, fields if len(fields) == count else None
     return kind.tp_name, _struct_sequence(objects, kind, count)
 
 
 def _declared(objects, kind):
-    """The ``_fields`` of a class that ``collections.namedtuple`` has made, or of one derived from it."""
+    """The ``_fields`` of a class that ``collections.namedtuple`` has made, or of one derived from it; else None.
+
+    Such a class has its own ``_make``; another kind of tuple with ``_fields`` has the text of a tuple.
+    """
     for base in objects.types.mro(kind):
         fields = class_entry(objects, base, "_fields")
-        if fields is not None:
+        if fields is not None and class_entry(objects, base, "_make") is not None:
             if not objects.types.of(fields).has(L.TUPLE):
-                return []
+                return None
             items = tuple_items(objects, fields, 0, min(size(objects, fields), MAX_FIELDS))
             return [name_text(objects, item) for item in items]
-    return []
+    return None
 
 
 def _struct_sequence(objects, kind, count):
@@ -36,11 +40,11 @@ def _struct_sequence(objects, kind, count):
     memory, layout, names = objects.memory, objects.layout, []
     place = memory.pointer(kind.address + layout.tp_members)
     if not place or memory.i64(place + 16) != layout.tuple_items:
-        return []
+        return None
     for _ in range(count):
         name = memory.pointer(place)
         if not name:
-            return []
+            return None
         names.append(memory.c_string(name, 200).decode("utf-8", "replace"))
         place += _MEMBER
     return names
@@ -60,7 +64,7 @@ def _enum(objects, kind, address, depth):
     name, value = fields.get("_name_"), fields.get("_value_")
     if not isinstance(name, int) or not isinstance(value, int):
         raise Implausible(f"no enum at 0x{address:x}")
-    shown = objects.text(value, depth + 1)
+    shown = _value_text(objects, kind, value, depth)
     if objects.types.of(name).has(L.STR):
         return f"<{kind.name}.{name_text(objects, name)}: {shown}>"
     if objects.layout.minor >= 11:
@@ -68,19 +72,17 @@ def _enum(objects, kind, address, depth):
     return "<{}.{}: {}>".format(kind.name, "|".join(_parts(objects, kind, value)), shown)
 
 
+def _value_text(objects, kind, value, depth):
+    """The value of a member. From 3.12 on one of a dataclass that the enum is derived from has its fields alone."""
+    text, of = objects.text(value, depth + 1), objects.types.of(value)
+    mixed = objects.layout.minor >= 12 and of.address in [base.address for base in objects.types.mro(kind)]
+    return text[len(of.qualname) + 1 : -1] if mixed and dataclass_fields(objects, of) is not None else text
+
+
 def _parts(objects, kind, value):
     """The members that a combination of flags is made of, by name; as ``enum._decompose`` before 3.11 finds them."""
     number = objects.strings.integer(value)
-    table = next(
-        (
-            found
-            for found in (
-                class_entry(objects, base, "_value2member_map_") for base in objects.types.mro(kind)
-            )
-            if found
-        ),
-        None,
-    )
+    table = inherited(objects, kind, "_value2member_map_")
     members = {}
     for key, member in objects.tables.items(table, 0, MAX_FIELDS) if table else ():
         name = dict(objects.attributes(kind, member)).get("_name_")
@@ -156,26 +158,39 @@ def dataclass_writer(names):
 
     def write(objects, kind, address, depth):
         fields = dict(objects.attributes(kind, address))
-        parts = [
-            "{}={}".format(
-                name,
-                fields[name].text if hasattr(fields[name], "text") else objects.text(fields[name], depth + 1),
-            )
-            for name in names
-            if name in fields
-        ]
+        parts = []
+        for name in names:
+            found = fields[name] if name in fields else _default(objects, kind, name)
+            parts.append(f"{name}={objects.text(found, depth + 1) if isinstance(found, int) else found.text}")
         return "{}({})".format(kind.qualname, ", ".join(parts))
 
     return Writer("object", write, container=True)
+
+
+def _default(objects, kind, name):
+    """The value that a field has by its class, where the object itself has none."""
+    found = inherited(objects, kind, name)
+    if found is None or objects.types.of(found).is_exactly("member_descriptor"):
+        return Value.invalid("not set")
+    computed = inherited(objects, objects.types.of(found), "__get__") is not None
+    return Value.invalid("not run") if computed else found
 
 
 def _namespace(objects, kind, address, depth):
     fields = [(name, at) for name, at in objects.attributes(kind, address) if isinstance(at, int)]
     if objects.layout.minor < 9:
         fields.sort()
-    name = "namespace" if kind.tp_name == "types.SimpleNamespace" else kind.name
-    return "{}({})".format(name, ", ".join(f"{key}={objects.text(at, depth + 1)}" for key, at in fields))
+    texts = ", ".join(f"{key}={objects.text(at, depth + 1)}" for key, at in fields)
+    return f"{_namespace_name(kind)}({texts})"
+
+
+def _namespace_name(kind):
+    return "namespace" if kind.is_exactly("types.SimpleNamespace") else kind.name
+
+
+def _namespace_again(objects, kind, address):
+    return f"{_namespace_name(kind)}(...)"
 
 
 ENUM = Writer("enum", _enum, container=True)
-BY_NAME = {"types.SimpleNamespace": Writer("object", _namespace, cycle="namespace(...)", container=True)}
+BY_NAME = {"types.SimpleNamespace": Writer("object", _namespace, cycle=_namespace_again, container=True)}

@@ -7,7 +7,8 @@ from .names import MAX_NAME
 class Writer:
     """``text(objects, kind, address, depth)`` writes an object; ``elements`` names its children, if it has any.
 
-    ``cycle`` is the text for a container inside itself; ``container`` is false for objects that cannot nest.
+    ``cycle`` is the text for a container inside itself, or a function of ``(objects, kind, address)`` that writes it;
+    ``container`` is false for objects that cannot nest.
     """
 
     __slots__ = ("category", "container", "cycle", "elements", "text")
@@ -18,6 +19,10 @@ class Writer:
         self.elements = elements
         self.cycle = cycle
         self.container = container or elements is not None
+
+    def cycle_text(self, objects, kind, address):
+        """The text for the container at ``address`` inside itself."""
+        return self.cycle if isinstance(self.cycle, str) else self.cycle(objects, kind, address)
 
 
 def quoted(text, length):
@@ -54,6 +59,18 @@ def class_entry(objects, kind, name):
     return objects.tables.get(table, name) if table else None
 
 
+def inherited(objects, kind, name):
+    """The address of what the class ``kind`` or the first of its bases has under ``name``; None without."""
+    found = (class_entry(objects, base, name) for base in objects.types.mro(kind))
+    return next((place for place in found if place is not None), None)
+
+
 def name_text(objects, address):
     """The ``str`` at ``address`` as a name in a text, cut where it is absurdly long."""
     return objects.strings.text(address, MAX_NAME)
+
+
+def builtin_name(objects, address):
+    """The ``__name__`` of the built-in function or method at ``address``."""
+    definition = objects.memory.pointer(address + objects.layout.head)
+    return objects.memory.c_string(objects.memory.pointer(definition), MAX_NAME).decode("utf-8", "replace")

@@ -2,7 +2,7 @@
 
 from dualdbg_shared import cpython as L
 
-from . import buffers, builtins, callables, dictionaries, foreign, library, records
+from . import buffers, builtins, callables, dictionaries, foreign, library, modules, records
 
 _BY_NAME = {
     **builtins.BY_NAME,
@@ -10,6 +10,7 @@ _BY_NAME = {
     **records.BY_NAME,
     **library.BY_NAME,
     **callables.BY_NAME,
+    **modules.BY_NAME,
     **buffers.BY_NAME,
     **foreign.BY_NAME,
 }

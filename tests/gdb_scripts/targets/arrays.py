@@ -91,6 +91,7 @@ described = {
     "module": module,
     "namespace": collections.namedtuple("N", "a b")(1, np.arange(2)),
     "fresh_mask": np.ma.array([1, 2], mask=[0, 1]),
+    "sizeless": np.zeros(2, dtype=[]),
     "structured": np.array([(1, 2.0)], dtype=[("a", "i4"), ("b", "f8")]),
     "dates": np.array(["2026-01-01"], dtype="datetime64[D]"),
 }

@@ -208,6 +208,7 @@ int main() {
     said(owned_array[2], "owned_array[2]");
     said(std::get<0>(mixed), "std::get<0>(mixed)");
     said(std::get<1>(mixed)[1], "std::get<1>(mixed)[1]");
+    said(std::get<3>(fixed), "std::get<3>(fixed)");
     said((long long)std::get<double>(either), "std::get<double>(either)");
     said((long long)std::get<1>(either), "std::get<1>(either)");
     said(maybe_point->second, "maybe_point->second");

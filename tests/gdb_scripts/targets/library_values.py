@@ -22,6 +22,7 @@ import uuid
 import weakref
 from math import inf, nan  # noqa: F401  # repr of a float, in what is evaluated
 
+import odd_values
 from publishing import publish, stop
 
 UTC = datetime.timezone.utc
@@ -307,12 +308,18 @@ except (ImportError, KeyError):  # CPython 3.8; a system without time zones
     pass
 
 
+EXACT.update(odd_values.EXACT)
+EXACT.update(odd_values.CYCLIC)
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         for index, line in enumerate(file):
             EXACT[f"made_{index}"] = eval(line)
     more = {"exact": {name: repr(value) for name, value in EXACT.items()}}
     addresses = {name: id(value) for name, value in EXACT.items()}
+    for name, (value, text) in odd_values.NOT_REPR.items():
+        more["exact"][name], addresses[name] = text, id(value)
     more["exact"]["weakproxy_dead"] = repr(dead_proxy)
     addresses["weakproxy_dead"] = id(dead_proxy)
     view = memoryview(bytearray(24)).cast("i", (2, 3))
