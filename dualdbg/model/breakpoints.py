@@ -144,13 +144,13 @@ class Location:
 
 
 class BreakpointState(str, Enum):
-    """PENDING: no location yet. VERIFIED: an engine has set it. UNCERTAIN: an engine has set it where debug info does
-    not tell whether the line runs there; its message says so. REJECTED: it cannot be set.
+    """Best first. VERIFIED: an engine has set it. UNCERTAIN: an engine has set it where debug info does not tell
+    whether the line runs there; its message says so. PENDING: no location yet. REJECTED: it cannot be set.
     """
 
-    PENDING = "pending"
     VERIFIED = "verified"
     UNCERTAIN = "uncertain"
+    PENDING = "pending"
     REJECTED = "rejected"
 
 

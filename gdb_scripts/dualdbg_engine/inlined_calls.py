@@ -14,6 +14,7 @@ import gdb
 from .blocks import entry_of, functions_around, lines_of_function, outer_function
 from .copies import first_reached
 from .function_locations import decoded
+from .source_lines import begins_statement
 
 _AROUND = 6  # lines with code
 _MOST_ROWS = 20_000  # of a file's line table
@@ -35,7 +36,8 @@ def inlined_calls(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
     """The first code of each function that was inlined by a call on this line of these files.
 
     Rows have ``address``, ``file``, ``line``, ``function``, which is the one that calls, and ``inlined_in`` where that
-    one was inlined itself.
+    one was inlined itself. ``is_sure``: a statement begins there; else the compiler may have moved it there from behind
+    a branch.
     """
     rows = []
     for table in tables:
@@ -54,6 +56,7 @@ def inlined_calls(tables: list[gdb.Symtab], line: int) -> list[dict[str, Any]]:
                 "function": run.caller.function.print_name,
                 "inlined_in": run.around.function.print_name if run.around is not None else None,
                 "hides": True,
+                "is_sure": begins_statement(run.address),
             }
             rows.append(row)
     return rows

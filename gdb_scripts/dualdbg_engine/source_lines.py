@@ -122,5 +122,12 @@ def has_statements(table: gdb.LineTable, block: gdb.Block) -> bool:
     return any(is_in(row.pc, block) for line in near for row in table.line(line) or ())
 
 
+def begins_statement(address: int) -> bool:
+    """Whether a statement begins at an address, of whatever line of the file that the address has."""
+    table = gdb.find_pc_line(address).symtab
+    lines = {row.line for row in table.linetable() if row.pc == address} if table is not None else set()
+    return any(row.pc == address for line in lines for row in table.linetable().line(line) or ())
+
+
 def _begins_statement(address: int, position: gdb.Symtab_and_line) -> bool:
     return any(row.pc == address for row in position.symtab.linetable().line(position.line) or ())

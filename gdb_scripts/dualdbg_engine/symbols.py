@@ -28,8 +28,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     is entered where that begins. ``begins`` is the line at which the function of a place is declared. ``is_sure`` is
     False where the line's code is mixed with that of others, and no statement of it begins.
     """
-    rows: list[dict[str, Any]] = []
-    begun: list[gdb.Block] = []
+    rows = []
     positions = positions_of_line(file, line)
     at = positions or _before(file, line)  # a header's last lines may begin no statement
     tables = {one.symtab.fullname(): one.symtab for one in at if one.symtab is not None}
@@ -61,22 +60,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             "hides": hides,
         }
         rows += [{**row, "address": one} for one in (address, *copies)]
-        if found == line and block is not None:
-            begun.append(block)
-    return rows + _elsewhere(list(tables.values()), line, begun)
-
-
-def _elsewhere(tables: list[gdb.Symtab], line: int, begun: list[gdb.Block]) -> list[dict[str, Any]]:
-    """The first code of a line in the other places where its function was inlined: no statement of it begins there."""
-    names = {block.function.name for block in begun}
-    return [
-        part
-        for part in parts_of_line(tables, line)
-        for there in [inner_function(part["address"])]
-        if there is not None
-        and there.function.name in names
-        and not any(is_same(there, block) for block in begun)
-    ]
+    return rows
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:

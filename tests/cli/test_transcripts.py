@@ -17,19 +17,14 @@ sys.modules["transcripts"] = script  # where its dataclass looks for its module
 _spec.loader.exec_module(script)
 
 PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if script.MARK in page.read_text()]
-# The first of each page: the others of it are of the same commands.
-SHOWN = [
-    pytest.param(page, one, marks=pytest.mark.exhaustive if number else (), id=f"{page.stem}:{one.begin}")
-    for page in PAGES
-    for number, one in enumerate(script.transcripts(page.read_text()))
-]
+SHOWN = [(page, one) for page in PAGES for one in script.transcripts(page.read_text())]
 
 
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="frames have no qualified names before CPython 3.11")
-@pytest.mark.parametrize(("page", "one"), SHOWN)
+@pytest.mark.parametrize(("page", "one"), SHOWN, ids=[f"{page.stem}:{one.begin}" for page, one in SHOWN])
 def test_a_page_shows_what_is_printed(page: Path, one: script.Transcript) -> None:  # type: ignore[name-defined]
     lines = script.now(one)
     assert script.is_as_shown(one.shown, lines), "\n".join(["now it prints:", *lines])

@@ -483,7 +483,8 @@ class BreakpointTable:
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
         said = [part.state(id) for part in self._parts(id)]
-        state = next((one for one in _BEST_FIRST if any(one is each for each, _, _ in said)), row.state)
+        # One of both halves is bound when either of them is.
+        state = next((one for one in BreakpointState if any(one is each for each, _, _ in said)), row.state)
         locations = tuple(location for _, here, _ in said for location in here)
         message = message_of([text for each, _, text in said if each is state])
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
@@ -494,12 +495,3 @@ class BreakpointTable:
         if announce and told != news and not (waits and told is not None and told[0] is state):
             self._told[id] = news
             self._loop.tell(BreakpointChanged(settled))
-
-
-# A breakpoint of both halves is bound when one of them is.
-_BEST_FIRST = (
-    BreakpointState.VERIFIED,
-    BreakpointState.UNCERTAIN,
-    BreakpointState.PENDING,
-    BreakpointState.REJECTED,
-)
