@@ -381,9 +381,8 @@ def _binding(row: Breakpoint) -> str:
 
 
 def _thread_line(thread: Thread) -> str:
-    parts = [f"thread {thread.tid} {thread.name}"]
-    if thread.python_name and thread.python_name != thread.name:
-        parts.append(f"({thread.python_name})")
+    name, *others = thread.names
+    parts = [f"thread {thread.tid} {name}", *(f"({one})" for one in others)]
     if thread.holds_gil:
         parts.append("holds the GIL")
     elif thread.waits_for_gil:

@@ -52,6 +52,15 @@ class Thread:
     waits_for_gil: bool | None = None
     state: str | None = None  # one line: what it is doing
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The kernel's name and Python's; one alone where the kernel's is the beginning of Python's.
+
+        From 3.14 on Python gives a thread's name to the kernel, which keeps 15 bytes (``_thread.set_name``).
+        """
+        python = self.python_name or self.name
+        return (python,) if python.startswith(self.name) else (self.name, python)
+
 
 @dataclass(frozen=True)
 class Stop:

@@ -179,6 +179,17 @@ def test_a_breakpoint_that_may_not_stop_is_not_called_verified() -> None:
     assert PLAIN.render(BreakpointChanged(row)) == "Breakpoint 1 (randn): x.so (it may never stop)\n"
 
 
+def test_a_thread_has_each_of_its_names_once() -> None:
+    for name, python_name, shown in (
+        ("python", None, "python"),
+        ("python", "MainThread", "python (MainThread)"),
+        ("worker", "worker", "worker"),
+        ("Thread-1 (acqui", "Thread-1 (acquire)", "Thread-1 (acquire)"),  # as 3.14 does it
+    ):
+        text = PLAIN.render(reports.ThreadsReport((Thread(7, name, python_name),), None))
+        assert text.strip() == f"thread 7 {shown}"
+
+
 def test_values_and_source() -> None:
     value = Value("x", "int", "3", Language.NATIVE)
     assert PLAIN.render(reports.ValueReport("x", value)) == "3\n"

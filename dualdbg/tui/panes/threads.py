@@ -29,9 +29,8 @@ def thread_rows(threads: Sequence[Thread], current: int | None) -> list[Row]:
 
 def _thread(thread: Thread, width: int, current: bool, room: int) -> Sequence[Part]:
     gil = "GIL " if thread.holds_gil else "wait" if thread.waits_for_gil else "    "
-    name = thread.name
-    if thread.python_name and thread.python_name != thread.name:
-        name = f"{thread.python_name} ({thread.name})"
+    name, *others = reversed(thread.names)
+    name = " ".join([name, *(f"({one})" for one in others)])
     start = f"{'▸' if current else ' '}{thread.tid:>{width}} "
     state = thread.state or ""
     room -= len(start) + 5
