@@ -32,9 +32,8 @@ sys.dont_write_bytecode = False
 # PyTorch's threads (libgomp) compute in a loop while they wait for the next piece of work: half of what a small program
 # uses of the processors, which other workers need. What is computed, and by which threads, stays the same.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-os.environ.setdefault(
-    "OPENBLAS_THREAD_TIMEOUT", "4"
-)  # NumPy's do so too: the number is of what they wait, log2
+# NumPy's do so too: the number is of what they wait, log2.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
 
 # A shell that starts the run in the background has it ignore Ctrl-C and Ctrl-\, nohup the end of its terminal, and so
 # would the programs of the tests.

@@ -285,7 +285,7 @@ def test_the_files_of_an_attach_are_whole_before_another_user_gets_their_folder(
         finally:
             process.kill()
     assert_untouched(quick_owner)
-    assert len(injection.before) < 64 + len(str(injection.folder.there)), (
+    assert len(injection.before) < 160 + len(str(injection.folder.there)), (
         "some programs have little room for it"
     )
 
