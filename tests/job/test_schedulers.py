@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from dualdbg.job import launchers, ray_node
+from dualdbg.patience import patient
 
 from ..support import require, wait_until
 from .test_gathering import WORKER
@@ -401,7 +402,10 @@ def test_ray(tmp_path: Path) -> None:
     listed = [sys.executable, "-m", "dualdbg.job.ray_node", "list", address]
 
     def nodes(count: int) -> bool:
-        done = subprocess.run(listed, env=env, capture_output=True, text=True)
+        try:
+            done = subprocess.run(listed, env=env, capture_output=True, text=True, timeout=patient(30))
+        except subprocess.TimeoutExpired:  # Ray waits for ever for an answer of whoever listens there
+            return False
         return done.returncode == 0 and len(json.loads(done.stdout)) == count
 
     with ExitStack() as stack:
