@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -404,12 +405,13 @@ def test_ray(tmp_path: Path) -> None:
     def nodes(count: int) -> bool:
         try:
             done = subprocess.run(listed, env=env, capture_output=True, text=True, timeout=patient(30))
-        except subprocess.TimeoutExpired:  # Ray waits for ever for an answer of whoever listens there
+        except subprocess.TimeoutExpired:  # Ray waits for ever for a head that has ended
             return False
         return done.returncode == 0 and len(json.loads(done.stdout)) == count
 
     with ExitStack() as stack:
-        stack.enter_context(daemon(*MACHINE, *first, f"--temp-dir={tmp_path}/r", env=env))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())  # a short path: Ray has sockets in it
+        stack.enter_context(daemon(*MACHINE, *first, f"--temp-dir={folder}", env=env))
         wait_until(lambda: nodes(1), 60, "the first node is there")
         stack.enter_context(daemon(*MACHINE, *second, env=env))
         wait_until(lambda: nodes(2), 60, "the second node is there")
