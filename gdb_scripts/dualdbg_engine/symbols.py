@@ -82,6 +82,8 @@ def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
 
 def _before(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
     """The nearest line with code before this one; empty where it has none in such a file."""
+    if not positions_of_line(file, 1):
+        return ()  # gdb has no such file, which a breakpoint may wait for from one library to the next
     before = (_decoded(file, number) for number in range(line - 1, max(line - 1 - _AHEAD, 0), -1))
     return next((positions for positions in before if positions), ())
 

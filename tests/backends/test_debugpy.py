@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -13,27 +15,38 @@ from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import EngineLost
 
 
+@asynccontextmanager
+async def target_of(
+    engine: DebugpyEngine,
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """The target's end of a connection that the engine serves."""
+    serving = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        serving.set()
+        await engine.serve(reader, writer)
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        ends = await asyncio.open_connection(*server.sockets[0].getsockname())
+        await serving.wait()
+        yield ends
+    finally:
+        server.close()
+
+
 def test_nothing_is_asked_once_we_have_hung_up() -> None:
     """Python control that was just coming when the user left goes on with its next request."""
 
     async def main() -> None:
         engine = DebugpyEngine(WireLog(None, "debugpy", 0.0), lambda event: None)
-        serving = asyncio.Event()
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            serving.set()
-            await engine.serve(reader, writer)
-
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        await serving.wait()
-        hanging_up = asyncio.ensure_future(engine.hang_up(60))
-        assert await reader.read() == b""  # our side is closed, and the target's is not
-        with pytest.raises(EngineLost):
-            await engine.configuration_done()
-        writer.close()
-        assert await hanging_up
-        server.close()
+        async with target_of(engine) as (reader, writer):
+            hanging_up = asyncio.ensure_future(engine.hang_up(60))
+            assert await reader.read() == b""  # our side is closed, and the target's is not
+            with pytest.raises(EngineLost):
+                await engine.configuration_done()
+            writer.close()
+            assert await hanging_up
 
     asyncio.run(main())
 
@@ -45,21 +58,12 @@ def test_a_posted_request_hears_that_the_connection_is_lost() -> None:
     async def main() -> None:
         events: list[EngineEvent] = []
         engine = DebugpyEngine(WireLog(None, "debugpy", 0.0), events.append)
-        serving = asyncio.Event()
-
-        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            serving.set()
-            await engine.serve(reader, writer)
-
-        server = await asyncio.start_server(serve, "127.0.0.1", 0)
-        _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        await serving.wait()
-        lost = asyncio.Event()
-        request = python.set_breakpoints("setExceptionBreakpoints", {"filters": ["raised"]})
-        engine.post(request, heard.append, heard.append, lost.set)
-        writer.close()
-        await asyncio.wait_for(lost.wait(), 60)
-        server.close()
+        async with target_of(engine) as (_, writer):
+            lost = asyncio.Event()
+            request = python.set_breakpoints("setExceptionBreakpoints", {"filters": ["raised"]})
+            engine.post(request, heard.append, heard.append, lost.set)
+            writer.close()
+            await asyncio.wait_for(lost.wait(), 60)
 
     asyncio.run(main())
     assert heard == []

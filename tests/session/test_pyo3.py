@@ -106,6 +106,20 @@ def without_debug_info(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "RUST_BACKTRACE": "0"}
 
 
+def step_in_and_out(folder: Path, line: int, ends: str, env: dict[str, str]) -> None:
+    """``step`` from a line of the program ends there, and ``finish`` on the line."""
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.step("step")
+        assert await where(driver) == ends
+        await driver.step("finish")
+        assert await where(driver) == f"program.py:{line}"
+        await driver.finish_run()
+
+    run_session(work, program(folder), f"program.py:{line}", env=env)
+
+
 @pytest.mark.parametrize(
     ("line", "ends"),
     rows.some(
@@ -121,15 +135,7 @@ def without_debug_info(tmp_path: Path) -> dict[str, str]:
 def test_a_step_enters_the_function_behind_a_trampoline_without_debug_info(
     tmp_path: Path, without_debug_info: dict[str, str], line: int, ends: str
 ) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.step("step")
-        assert await where(driver) == ends
-        await driver.step("finish")
-        assert await where(driver) == f"program.py:{line}"
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path), f"program.py:{line}", env=without_debug_info)
+    step_in_and_out(tmp_path, line, ends, without_debug_info)
 
 
 # What PyO3 0.23 and later make of a method, in their names: a trampoline that has the address of the macro's wrapper.
@@ -207,15 +213,7 @@ def test_a_step_enters_the_function_that_a_trampoline_has_by_address(tmp_path: P
 def test_a_step_enters_the_authors_function_and_finish_leaves_it(
     tmp_path: Path, level: str, line: int, ends: str
 ) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.step("step")
-        assert await where(driver) == ends
-        await driver.step("finish")
-        assert await where(driver) == f"program.py:{line}"
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path), f"program.py:{line}", env=environment(level))
+    step_in_and_out(tmp_path, line, ends, environment(level))
 
 
 @pytest.mark.parametrize("level", LEVELS)
