@@ -9,6 +9,7 @@ from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
 from . import source_lines
+from .blocks import inner_function, is_same
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -76,6 +77,13 @@ def newest_frame() -> gdb.Frame:
             return frame
         frame = frame.older() if frame.type() == gdb.INLINE_FRAME else None
     return newest
+
+
+def hides_inlined() -> bool:
+    """Whether gdb shows the selected thread in front of an inlined function at the beginning of which it stands."""
+    newest = gdb.newest_frame()
+    shown, inner = _function_block(newest), inner_function(newest.pc())
+    return shown is not None and inner is not None and not is_same(shown, inner)
 
 
 def _function_block(frame: gdb.Frame) -> gdb.Block | None:
