@@ -10,6 +10,7 @@ from dualdbg_shared.console_text import plain
 
 from . import source_lines
 from .blocks import inner_function, is_same
+from .stack_protector import behind_guard
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -181,10 +182,12 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
 
 def _is_between(frame: gdb.Frame) -> bool:
     """Whether the innermost function was inlined, and stands at instructions of it that the compiler has moved among
-    those around it.
+    those around it; or stands at the code of a stack protector.
     """
-    if frame.newer() is not None or frame.type() != gdb.INLINE_FRAME:
+    if frame.newer() is not None:
         return False
+    if frame.type() != gdb.INLINE_FRAME:
+        return behind_guard(frame.pc()) != frame.pc()
     block = _function_block(frame)
     return block is not None and source_lines.is_moved(frame.pc(), block)
 
