@@ -37,8 +37,8 @@ def function_body(address: int) -> dict[str, Any]:
     other functions was inlined just there.
 
     It is behind the prologue where arguments can be read there alone, which is in code that was not optimised: as
-    gdb has it (find_function_start_sal), or behind the code of a stack protector. Everywhere else it is the entry: the second line of optimised code may lie
-    behind a branch, or in a loop.
+    gdb has it (find_function_start_sal), or behind the code of a stack protector. Everywhere else it is the entry: the
+    second line of optimised code may lie behind a branch, or in a loop.
     """
     position = gdb.find_pc_line(address)
     if position.symtab is None:

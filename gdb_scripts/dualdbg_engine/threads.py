@@ -187,7 +187,7 @@ def _is_between(frame: gdb.Frame) -> bool:
     if frame.newer() is not None:
         return False
     if frame.type() != gdb.INLINE_FRAME:
-        return behind_guard(frame.pc()) != frame.pc()
+        return bool(behind_guard(frame.pc()) != frame.pc())
     block = _function_block(frame)
     return block is not None and source_lines.is_moved(frame.pc(), block)
 
