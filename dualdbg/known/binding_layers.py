@@ -92,6 +92,7 @@ GLUE_PATTERNS = (
 _NOBODYS = (
     f"{_NESTED}(?:St|S[absiod]|9__gnu_cxx|10__cxxabiv1)",
     "_Z(?:nw|na|dl|da|T|GV)",
+    "_Unwind_",
     r"_init$|_fini$|frame_dummy|deregister_tm|register_tm|__do_global|_GLOBAL__|.*\.cold|__(?!pyx_)",
     "PyInit_|_?Py[A-Z_]",
 )

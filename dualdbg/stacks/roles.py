@@ -12,6 +12,7 @@ from ..known.binding_layers import GLUE_PATTERNS, is_rust_library
 from ..known.generated_code import GLUE, is_kernel_library
 from ..known.gpu_calls import is_gpu_library
 from ..known.python_files import is_standard_library
+from ..known.runtime_functions import is_runtime_function
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..shared.libraries import holds_interpreter, is_c_library, is_cython_runtime, is_runtime, is_system
 
@@ -26,8 +27,6 @@ _CPYTHON_SOURCE = re.compile(r"(?:^|/)(?:Include|Objects|Python|Modules|Parser|P
 _C_API = re.compile(r"^_?Py[A-Z_]|^pymain_")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
-# What the C++ library's functions are in.
-RUNTIME_NAMESPACES = ("std::", "__gnu_cxx::")
 
 # The functions at the bottom of a thread's stack.
 BASE_FUNCTIONS = re.compile(
@@ -147,7 +146,7 @@ def _is_runtime(frame: Frame) -> bool:
         return True  # it is linked into the extension
     if frame.inlined and (frame.file or "").startswith("/usr/include/"):
         return True  # the C library's atoi is in its header
-    return is_system(library) or is_runtime(library) or (frame.function or "").startswith(RUNTIME_NAMESPACES)
+    return is_system(library) or is_runtime(library) or is_runtime_function(frame.function, frame.file)
 
 
 class _Hiding(Enum):

@@ -10,6 +10,7 @@ from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
+from .stack_protector import guard_in
 
 _MOST = 1 << 20  # bytes of a function that are looked at
 
@@ -92,7 +93,7 @@ def function_at(entry: int, end: int) -> Function:
     code = flows_of(entry, end)
     following = following_in(code)
     line_of = Lines()
-    prologue = range(entry, behind_prologue(entry, entry))
+    prologue = {*range(entry, behind_prologue(entry, entry)), *guard_in(entry, code)}
     places: "dict[int, Place | None]" = {}
     for address in code:
         at = line_of(address) if address not in prologue else None

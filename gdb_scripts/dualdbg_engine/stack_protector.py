@@ -8,6 +8,7 @@ the end of the prologue (find_function_start_sal), which is this code.
 from __future__ import annotations
 
 import re
+from typing import Iterable
 
 import gdb
 
@@ -30,6 +31,7 @@ _AARCH64 = (
     ((0xFFFFFFE0, 0xD2800000),),  # mov x, 0
 )
 _LONGEST = 32
+_SET_UP = 128  # bytes of a function in which its frame is set up: registers are saved first, and room is made
 
 
 def behind_guard(address: int) -> int:
@@ -44,6 +46,20 @@ def behind_guard(address: int) -> int:
     before, position = gdb.find_pc_line(address), gdb.find_pc_line(after)
     begins = position.symtab is not None and position.pc == after and position.line != before.line
     return after if begins else address
+
+
+def guard_in(entry: int, code: "Iterable[int]") -> "set[int]":
+    """Those instructions of ``code`` that put the guard in place in the function entered at ``entry``.
+
+    In optimised code they may be on any of its lines. Raises gdb.error where memory cannot be read.
+    """
+    first = sorted(one for one in code if entry <= one < entry + _SET_UP)
+    data = read(entry, first[-1] - entry + 1) if first else b""
+    for address in first:
+        length = _length(data[address - entry :])
+        if length:
+            return {one for one in first if address <= one < address + length}
+    return set()
 
 
 def _length(data: bytes) -> int:

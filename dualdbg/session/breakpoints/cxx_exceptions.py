@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from ...backends.native import ThrownObject
 from ...known.binding_layers import is_rust_library
+from ...known.runtime_functions import is_runtime_function
 from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_cxx_library
@@ -59,12 +60,12 @@ def _site(stack: Stack) -> str:
 
 
 def _is_site(frame: object) -> bool:
-    """Whether the frame is neither in the C++ library nor in the interpreter."""
+    """Whether the frame is neither of the C++ library nor of the interpreter."""
     if not isinstance(frame, NativeFrame) or frame.role is Role.PLUMBING:
         return False
     if is_rust_library(frame.source_language, frame.function):
         return False
-    return not is_cxx_library(frame.library)
+    return not (is_cxx_library(frame.library) or is_runtime_function(frame.function, frame.file))
 
 
 async def read_throw(native: NativeEngine, gdb_thread: int, function: str | None) -> Throw:

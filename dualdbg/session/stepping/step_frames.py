@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ...known.runtime_functions import is_runtime_function
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_runtime, is_system, is_system_source
-from ...stacks.roles import RUNTIME_NAMESPACES, RoleRules, is_c_api, is_evaluation_loop
+from ...stacks.roles import RoleRules, is_c_api, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
@@ -65,6 +66,8 @@ def caller_of_python(stack: Stack) -> NativeFrame | None:
 def is_foreign(frame: NativeFrame) -> bool:
     """Whether this is code between the user's functions: of a binding layer, of the C++ library, of the system."""
     library = frame.library or ""
+    if is_runtime_function(frame.function, frame.file):
+        return True
     return frame.role is not Role.USER or is_header(frame) or is_system(library) or is_runtime(library)
 
 
@@ -89,7 +92,7 @@ def is_between(frame: NativeFrame) -> bool:
     if frame.role is not Role.USER or "/include/python3" in (frame.file or ""):
         return True
     library = frame.library or ""
-    named = (frame.function or "").startswith(RUNTIME_NAMESPACES)
+    named = is_runtime_function(frame.function, frame.file)
     if frame.inlined and is_c_api(frame.function):  # of Python.h, with a line of the source that calls it
         return True
     return named or is_system(library) or is_runtime(library)

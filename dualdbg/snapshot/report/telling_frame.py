@@ -8,11 +8,11 @@ from pathlib import PurePath
 
 from ...known.gpu_calls import is_gpu_library
 from ...known.python_files import is_of_a_library
+from ...known.runtime_functions import is_runtime_function
 from ...model import Frame, NativeFrame, PythonFrame, Role
 from ...shared.libraries import is_runtime
 from ..facts import ThreadReport
 
-_RUNTIME_FUNCTIONS = ("std::", "__")
 _PASSES_CALLS = "libffi"  # ctypes and cffi call every function by it
 
 
@@ -53,7 +53,7 @@ def with_fault_shown(thread: ThreadReport) -> ThreadReport:
 
 def _is_runtime(frame: NativeFrame) -> bool:
     passes = PurePath(frame.library or "").name.startswith(_PASSES_CALLS) or is_gpu_library(frame.library)
-    return passes or is_runtime(frame.library) or (frame.function or "").startswith(_RUNTIME_FUNCTIONS)
+    return passes or is_runtime(frame.library) or is_runtime_function(frame.function, frame.file)
 
 
 def place(frame: Frame) -> str:
