@@ -13,16 +13,26 @@ from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 from native.build import this_interpreter  # noqa: E402
 
 
-def build(optimize: str = "0", build_dir: Path = BUILD_DIR) -> Path:
-    """The folder with the modules for this interpreter, compiled with ``-g -O<optimize>`` unless they are there."""
+# Many wheels bring the C++ library and the unwinder within the extension.
+STATIC_RUNTIME = ["-static-libstdc++", "-static-libgcc"]
+
+
+def build(optimize: str = "0", build_dir: Path = BUILD_DIR, static: bool = False) -> Path:
+    """The folder with the modules for this interpreter, compiled with ``-g -O<optimize>`` unless they are there.
+
+    ``static``: the C++ runtime is linked in.
+    """
     target = this_interpreter()
     if not target.pybind11:
         raise BuildError("no pybind11 here; type: pip install pybind11")
     flags = ["-shared", "-fPIC", "-std=c++17", "-Wall", "-pthread", "-g", f"-O{optimize}"]
     flags += ["-fvisibility=hidden", f"-I{target.include}", f"-I{target.pybind11[0]}"]
+    flags += STATIC_RUNTIME if static else []
     sources = [HERE / "sample_walks.cpp", HERE / "sample_throws.cpp"]
     commands = {f"{source.stem}{target.suffix}": [*flags, str(source)] for source in sources}
-    return compile_once(f"walks-O{optimize}-{target.tag}", commands, sources, build_dir)
+    return compile_once(
+        f"walks-O{optimize}{'-static' if static else ''}-{target.tag}", commands, sources, build_dir
+    )
 
 
 def main() -> int:

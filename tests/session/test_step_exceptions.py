@@ -45,10 +45,16 @@ def in_handler(frame: object, handler: str, nth: int = 0) -> bool:
     return isinstance(frame, NativeFrame) and frame.line in range(line, line + 3)
 
 
-def drive(tmp_path: Path, text: str, optimize: str, spec: str, work: object) -> None:
+@pytest.fixture(params=[False, True], ids=["shared-runtime", "static-runtime"])
+def static(request: pytest.FixtureRequest) -> bool:
+    """Whether the C++ library is linked into the extension."""
+    return bool(request.param)
+
+
+def drive(tmp_path: Path, text: str, optimize: str, spec: str, work: object, static: bool = False) -> None:
     script = tmp_path / "throws.py"
     script.write_text(text)
-    run_session(work, script, spec, env={"PYTHONPATH": str(build(optimize))})  # type: ignore[arg-type]
+    run_session(work, script, spec, env={"PYTHONPATH": str(build(optimize, static=static))})  # type: ignore[arg-type]
 
 
 CASES = {
@@ -124,6 +130,19 @@ def test_a_step_ends_at_the_handler(
     drive(tmp_path, THROWS, optimize, spec, work)
 
 
+def test_a_step_ends_at_the_handler_with_the_runtime_in_the_extension(tmp_path: Path, optimize: str) -> None:
+    text, _, kinds, handler, _ = CASES["next over a call that throws"]
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await forget_breakpoints(driver)
+        for kind in kinds:
+            stop = await driver.step(kind)
+        assert in_handler(stop.frame, handler), stop.frame
+
+    drive(tmp_path, THROWS, optimize, f"sample_throws.cpp:{line_of(text)}", work, static=True)
+
+
 def test_next_passes_a_handler_in_a_function_that_it_calls(tmp_path: Path) -> None:
     """The exception is caught deeper: it is no business of the step."""
 
@@ -147,7 +166,7 @@ def test_steps_out_of_a_callback_of_the_c_library_end_in_the_function_that_calle
     drive(tmp_path, THROWS, "0", f"sample_throws.cpp:{line_of('int difference')}", work)
 
 
-def test_noexcept_ends_the_program_at_the_line_that_threw(tmp_path: Path) -> None:
+def test_noexcept_ends_the_program_at_the_line_that_threw(tmp_path: Path, static: bool) -> None:
     """The signal of std::terminate: the first frame of the user is selected, not the C library's."""
 
     async def work(driver: Driver) -> None:
@@ -158,27 +177,27 @@ def test_noexcept_ends_the_program_at_the_line_that_threw(tmp_path: Path) -> Non
         assert stop.number > 0
         assert (await driver.stack()).visible()[stop.number] == stop.frame
 
-    drive(tmp_path, END, "0", f"sample_throws.cpp:{line_of('    fail(code);', nth=2)}", work)
+    drive(tmp_path, END, "0", f"sample_throws.cpp:{line_of('    fail(code);', nth=2)}", work, static)
 
 
-def test_a_throw_selects_the_function_that_throws(tmp_path: Path) -> None:
+def test_a_throw_selects_the_function_that_throws(tmp_path: Path, static: bool) -> None:
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
         assert place(stop.frame) == ("fail", line_of("throw std::runtime_error"))
         assert stop.number == 1
 
-    drive(tmp_path, THROWS, "0", "throw", work)
+    drive(tmp_path, THROWS, "0", "throw", work, static)
 
 
 # -- both languages -----------------------------------------------------------------------------------
 
 
-def walk(plan: str, spec: str, work: object) -> None:
+def walk(plan: str, spec: str, work: object, static: bool = False) -> None:
     run_session(
         work,  # type: ignore[arg-type]
         WALKS,
         spec,
-        env={"PYTHONPATH": str(build())},
+        env={"PYTHONPATH": str(build(static=static))},
         launch_options={"args": (plan,)},
     )
 
@@ -231,7 +250,7 @@ RAISE = ["next"] if sys.version_info < (3, 12) else ["next", "next"]
 
 
 @pytest.mark.parametrize("kinds", [RAISE, ["finish", "next"], ["finish", "finish"]])
-def test_an_exception_of_python_ends_at_its_handler_in_cpp(kinds: list[str]) -> None:
+def test_an_exception_of_python_ends_at_its_handler_in_cpp(kinds: list[str], static: bool) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         await forget_breakpoints(driver)
@@ -239,7 +258,7 @@ def test_an_exception_of_python_ends_at_its_handler_in_cpp(kinds: list[str]) -> 
             stop = await driver.step(kind)
         assert place(stop.frame) == ("guarded", line_of("catch (const Fail", "sample_walks.cpp"))
 
-    walk("n(g(p(t))l))", "walks.py:53", work)
+    walk("n(g(p(t))l))", "walks.py:53", work, static)
 
 
 def test_an_exception_of_cpp_that_becomes_pythons_ends_on_the_line_that_called() -> None:

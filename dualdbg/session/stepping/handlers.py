@@ -60,8 +60,12 @@ class HandlerFinder:
         return tuple(found)
 
     def begin_catch(self, module: Module | None) -> list[int]:
-        """Where C++ code of a file may find its ``__cxa_begin_catch``: in the C++ library, or in the file itself."""
-        places = [one for one in self._image.modules if one is module or is_cxx_library(one.path)]
+        """Where C++ code of a file may find its ``__cxa_begin_catch``: in the C++ library, or in the file itself.
+
+        Of None, where the code of any file of the user's may.
+        """
+        own = self._code.modules() if module is None else [module]
+        places = [one for one in self._image.modules if one in own or is_cxx_library(one.path)]
         return [place.address for place in self._image.find(_BEGIN_CATCH, places)]
 
     def _handlers(self, module: Module, pc: int) -> Handlers:
