@@ -12,7 +12,6 @@ sys.path.insert(0, str(HERE.parent))
 from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
 from native.build import this_interpreter  # noqa: E402
 
-
 # Many wheels bring the C++ library and the unwinder within the extension.
 STATIC_RUNTIME = ["-static-libstdc++", "-static-libgcc"]
 
