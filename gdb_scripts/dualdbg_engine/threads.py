@@ -1,4 +1,4 @@
-"""Threads, their frames and their registers; also gdb's version and the architecture."""
+"""Threads, their frames and their registers; also the architecture."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ from dualdbg_shared.console_text import plain
 from . import source_lines
 
 WORD = 0xFFFFFFFFFFFFFFFF
-
-
-def gdb_version() -> str:
-    """gdb's version, as its distribution writes it."""
-    return str(gdb.VERSION)
 
 
 def architecture() -> str:
