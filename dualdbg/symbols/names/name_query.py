@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import ascii_letters, digits
 
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, lambda_parameters, parse, split_component
@@ -83,6 +83,7 @@ class Query:
     exact: bool = False
 
     @classmethod
+    @lru_cache(maxsize=256)  # one name is looked for in each library that is loaded
     def of(cls, name: str, exact: bool = False) -> Query:
         """What the user typed. ``exact``: no further scope may stand before it, and it is no pattern."""
         text = name.strip() if exact else _SPACE_BEFORE_LIST.sub("(", name.strip())
