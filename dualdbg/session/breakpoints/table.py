@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ...backends import events as engine
 from ...errors import CommandError, NoSuchBreakpoint, SpecError
@@ -34,7 +34,9 @@ from .python import PythonBreakpoints, message_of
 from .python_watches import PythonWatches
 from .spec_reader import SpecReader
 from .throw_origins import ThrowOrigins
-from .tracing import Tracing
+
+if TYPE_CHECKING:
+    from .tracing import Tracing
 
 _Part = Union[NativeBreakpoints, PythonBreakpoints, PythonWatches]
 WatchedFrame = Union[GdbFrame, PythonFrame]
@@ -296,7 +298,7 @@ class BreakpointTable:
 
     async def libraries_changed(self) -> None:
         """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""
-        await self.tracing.image_changes()
+        await self._native.points.image_changes()
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
@@ -313,7 +315,7 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
-        if await self.tracing.at_end(number):
+        if await self._native.points.at_end(number):
             return True
         if throw_origins.ID in self._native.points.owners_there(number):
             await self._origins.take(event)
@@ -347,7 +349,7 @@ class BreakpointTable:
 
     async def program_replaced(self) -> None:
         """The process runs another program (exec): natively nothing is bound but what is found in the new one."""
-        await self.tracing.image_changes()
+        await self._native.points.image_changes()
         self._native.program_replaced()
         self._origins.program_replaced()
         self.image.forget()
