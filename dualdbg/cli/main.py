@@ -22,7 +22,6 @@ from ..errors import DualdbgError  # noqa: E402
 from ..shared.python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
 from .kept_code import KeptCode  # noqa: E402
-from .kept_modules import KeptModules  # noqa: E402
 
 # name -> what it does; its module in dualdbg.cli.commands is imported when it is used.
 COMMANDS = {
@@ -122,14 +121,12 @@ def _dispatch(words: list[str]) -> int:
     if first not in COMMANDS:
         tell(f"there is no command {first!r}", _nearest(first))
         return _USAGE_STATUS
-    kept = KeptModules(first), KeptCode(first)
-    for one in kept:
-        one.begin()
+    kept = KeptCode(first)
+    kept.begin()
     try:
         return int(command_module(first).main(words[1:]))
     finally:
-        for one in kept:
-            one.end()
+        kept.end()
 
 
 def command_module(name: str) -> ModuleType:
