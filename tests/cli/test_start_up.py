@@ -71,7 +71,6 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg",
         "dualdbg.cli",
         "dualdbg.cli.kept_code",
-        "dualdbg.cli.kept_modules",
         "dualdbg.cli.main",
         "dualdbg.cli.streams",
         "dualdbg.errors",
