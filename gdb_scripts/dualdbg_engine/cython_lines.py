@@ -7,6 +7,7 @@ from typing import Any, Container, Iterator, NamedTuple
 
 import gdb
 from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
+from dualdbg_shared.producers import is_optimized
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
@@ -107,7 +108,7 @@ def function_at(entry: int, end: int) -> Function:
     }
     counting, whole, calling = _that_count(arrivals, places, following, code)
     table = gdb.find_pc_line(entry).symtab
-    is_plain = table is not None and function_locations.is_optimized(table.producer) is False
+    is_plain = table is not None and is_optimized(table.producer) is False
     sure = {place for place in places.values() if place is not None} if is_plain else calling
     return Function(entry, following, places, sorted(counting), whole, sure)
 
