@@ -30,12 +30,14 @@ class UnknownForm(Exception):
 
 @dataclass(frozen=True)
 class Abbreviation:
-    """An abbreviation: its code, its tag and where that stands in the table, and pairs of attribute and form."""
+    """An abbreviation: its code, its tag and where that stands in the table; of each attribute where it stands, which it
+    is, and its form.
+    """
 
     code: int
     at: int
     tag: int
-    attributes: tuple[tuple[int, int], ...]
+    attributes: tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,12 @@ def abbreviations(table: bytes, at: int = 0) -> Iterator[Abbreviation]:
         found = []
         attribute = form = -1
         while attribute or form:
+            stands = at
             attribute, at = number(table, at)
             form, at = number(table, at)
             if form == _IMPLICIT_CONST:
                 _, at = number(table, at)
-            found.append((attribute, form))
+            found.append((stands, attribute, form))
         yield Abbreviation(code, place, tag, tuple(found[:-1]))
 
 
@@ -103,7 +106,7 @@ def _unit(info: bytes, at: int, table: bytes, offset: int, text_at: Callable[[in
     if first is None or first.code == 0:
         raise UnknownForm
     producer = language = None
-    for attribute, form in first.attributes:
+    for _, attribute, form in first.attributes:
         if form not in _SIZES and form != _TEXT:
             raise UnknownForm
         end = info.index(0, at) + 1 if form == _TEXT else at + _SIZES[form]
