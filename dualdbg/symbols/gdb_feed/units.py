@@ -30,8 +30,8 @@ class UnknownForm(Exception):
 
 @dataclass(frozen=True)
 class Abbreviation:
-    """An abbreviation: its code, its tag and where that stands in the table; of each attribute where it stands, which it
-    is, and its form.
+    """An abbreviation: its code, its tag and where that stands in the table, and its attributes, each with its place in
+    the table and its form.
     """
 
     code: int
