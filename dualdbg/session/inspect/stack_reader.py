@@ -28,6 +28,7 @@ from ...symbols.gdb_feed.lines_file import PLAIN_CXX, as_in_library, is_plain, l
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
+from ...symbols.names.numba_names import numba_name
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
@@ -36,7 +37,6 @@ from ..progress import progress
 from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
-_NUMBA = "[abi:v"
 _MANY_NAMES = 20_000  # are kept
 _COPIED = 20_000_000  # bytes; a bigger one takes longer to copy than a first step may
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
@@ -378,11 +378,11 @@ class StackReader:
 
 
 def _of_jit(frame: NativeFrame, name: str) -> NativeFrame:
-    """A frame in code that gdb was told of. numba marks its names with a version, and has scopes for dots."""
-    short = parse(name).short
-    if _NUMBA not in name:
-        return replace(frame, function=short)
-    return replace(frame, function=short.replace("::", "."), source_language="numba")
+    """A frame in code that gdb was told of; numba's has names of its own."""
+    python = numba_name(name)
+    if python is None:
+        return replace(frame, function=parse(name).short)
+    return replace(frame, function=python, source_language="numba")
 
 
 def _code_of(module: Module, library: Objfile) -> int | None:
