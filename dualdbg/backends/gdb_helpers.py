@@ -149,6 +149,15 @@ class GdbHelpers(GdbValues):
         """
         return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
 
+    async def instance_visits(self, names: Sequence[str], read: Sequence[int]) -> list[Visit]:
+        """The same for every function into which one of these C names was inlined, in what gdb has read.
+
+        First it reads the debug info of the code at the addresses ``read``.
+        """
+        return await self._helper(
+            shapes.rows(Visit), "instance-visits", list(names), list(read), deadline=LONG_DEADLINE
+        )
+
     async def other_lines(self, pc: int) -> list[Visit]:
         """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included.
 

@@ -44,6 +44,7 @@ COMMANDS = {
     "function-instances": ("function_locations", "function_instances"),
     "function-visits": ("visits", "function_visits"),
     "gdb-version": ("about", "gdb_version"),
+    "instance-visits": ("visits", "instance_visits"),
     "insert-at-function": ("breakpoints", "insert_at_function"),
     "insert-breakpoint": ("breakpoints", "insert_breakpoint"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),

@@ -186,7 +186,7 @@ class Points:
         self, wanted: Wanted, address: int, location: Location, at_function: bool, shown: str | None
     ) -> None:
         spec = wanted.spec
-        inlined = location.function if location.inlined_in is not None else shown
+        inlined = shown or (location.function if location.inlined_in is not None else None)
         about = location.file is None and await self.arguments.teach(spec, address)
         kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None

@@ -27,6 +27,7 @@ from ..loop import Loop
 from ..stops.facts import Met
 from ..stops.failed_conditions import was_left
 from . import throw_origins
+from .compiled_python import CompiledPython
 from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
@@ -47,9 +48,10 @@ class BreakpointTable:
     """Breakpoints, by the number that the user sees.
 
     A spec belongs to the native or to the Python half, or to the watchpoints of Python. A bare name of the native half
-    (``step``, ``Model.step``) may be that of a Python function as well: such a breakpoint is in both halves, and stops
-    in either language. A breakpoint may vanish whenever an engine is waited for, also while it is being added: a
-    temporary one is hit, a user or an editor deletes it. So behind every ``await`` its row is looked for again.
+    (``step``, ``Model.step``) may be that of a Python function as well, and a file of Python may be compiled: such a
+    breakpoint is in both halves, and stops in either language. A breakpoint may vanish whenever an engine is waited
+    for, also while it is being added: a temporary one is hit, a user or an editor deletes it. So behind every ``await``
+    its row is looked for again.
     """
 
     def __init__(
@@ -72,6 +74,7 @@ class BreakpointTable:
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
         self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
         self._namesakes = Namesakes(loop, specs, native, python, self._rows, self._settle)
+        self._compiled = CompiledPython(loop, native, self._rows)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
@@ -136,8 +139,7 @@ class BreakpointTable:
         ``frame`` is the one whose variables a watch means; without it global variables are meant.
         """
         added = []
-        specs = self.read(text)
-        for spec in specs:
+        for spec in self.read(text):
             optional = spec.text != text and spec.text in self._specs.optional
             wanted = replace(spec, temporary=spec.temporary or temporary)
             added.append(await self.add_spec(wanted, frame, optional))
@@ -179,6 +181,7 @@ class BreakpointTable:
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
             await self._watch_throws()
+            await self._compiled.look([id], self.image.modules)
             if self._python.may_be_native(id):
                 self._loop.background(self._namesakes.look_behind(id, spec.subject))
         else:
@@ -212,9 +215,8 @@ class BreakpointTable:
         if recount:
             self._native_hits[id] = 0
         elif self._native.has(id):
-            self._native_hits[id] = max(
-                self._native_hits.get(id, 0), await self._native.points.hits_so_far(id)
-            )
+            so_far = await self._native.points.hits_so_far(id)
+            self._native_hits[id] = max(self._native_hits.get(id, 0), so_far)
         if self._native.has(id):
             await self._native.change(id, spec, self._native_hits.get(id, 0))
         if id in self._rows and self._python.has(id):
@@ -302,6 +304,7 @@ class BreakpointTable:
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
+        changed += await self._compiled.look(self._rows, arrived)
         await self._settle_bound(dict.fromkeys(changed))
         self.notices.arrived(arrived)
 
@@ -415,9 +418,8 @@ class BreakpointTable:
 
     def on_signal(self, name: str) -> list[int]:
         """The user's enabled breakpoints on a signal, which has gdb's name for it."""
-        kind = BreakpointKind.SIGNAL
-        rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
-        return [row.id for row in rows if row.spec.subject == name]
+        rows = (row for row in self._rows.values() if row.spec.kind is BreakpointKind.SIGNAL)
+        return [row.id for row in rows if row.enabled and row.spec.subject == name]
 
     def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
         """The user's enabled breakpoints behind those of debugpy."""
@@ -485,9 +487,10 @@ class BreakpointTable:
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
         said = [part.state(id) for part in self._parts(id)]
+        locations = tuple(location for _, here, _ in said for location in here)
+        said = [self._native.state(id)] if self._compiled.is_found(id) else said
         # One of both halves is bound when either of them is.
         state = next((one for one in BreakpointState if any(one is each for each, _, _ in said)), row.state)
-        locations = tuple(location for _, here, _ in said for location in here)
         message = message_of([text for each, _, text in said if each is state])
         settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
