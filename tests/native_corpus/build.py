@@ -122,14 +122,14 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     recipe = {**LAYERS, **OTHERS}[layer]
     include = Path(sysconfig.get_path("include"))
     common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
-    sources = [str(SOURCES / name) for name in recipe.sources]
+    sources = [SOURCES / name for name in recipe.sources]
     output = recipe.module + sysconfig.get_config_var("EXT_SUFFIX")
     try:
         extra = recipe.arguments()
     except ImportError as error:
         raise BuildError(f"{error}; type: pip install '.[dev]'") from error
-    commands = {output: [*common, *VARIANTS[variant], *sources, *extra]}
-    inputs = [SOURCES / "corpus.hpp", *(SOURCES / name for name in recipe.sources), include / "patchlevel.h"]
+    commands = {output: [*common, *VARIANTS[variant], *map(str, sources), *extra]}
+    inputs = [*sorted(SOURCES.glob("*.hpp")), *sources, include / "patchlevel.h"]
     return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
 
 

@@ -140,8 +140,12 @@ def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
         text = f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
         if calls[name] == seen.hits[spec]:
             continue
-        if is_in_a_loop(begin.get(line, set()), set(seen.places[spec]), flow) or (
-            line not in begin and line not in seen.lines[spec]
+        # GCC 14 leaves a copy of the line to a row of another one, and the breakpoint says that it may stop less often.
+        mixed = spec in seen.uncertain and seen.hits[spec] < calls[name]
+        if (
+            mixed
+            or is_in_a_loop(begin.get(line, set()), set(seen.places[spec]), flow)
+            or (line not in begin and line not in seen.lines[spec])
         ):
             told.append(text)
         else:
