@@ -139,8 +139,14 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
         thread.switch()
     rows: list[dict[str, Any]] = []
     frame: gdb.Frame | None = newest_frame()
+    is_call = False
     while frame is not None and len(rows) < limit:
-        rows.append(_frame_row(frame))
+        is_signal = frame.type() == gdb.SIGTRAMP_FRAME
+        rows.append(_frame_row(frame, is_call and not is_signal))
+        if (
+            frame.type() != gdb.INLINE_FRAME
+        ):  # what was inlined was not called: it stands where the frame around it does
+            is_call = not is_signal
         try:
             frame = frame.older()
         except gdb.error:
@@ -148,7 +154,7 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
+def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
     position = frame.find_sal()
     table = position.symtab
     function = frame.function()
@@ -161,6 +167,7 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
             file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
+        "is_call": is_call,
         "sp": _stack_pointer(frame),
         "function": _name(frame, function),
         "file": file,
