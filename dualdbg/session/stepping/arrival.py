@@ -28,6 +28,7 @@ from .step_frames import (
     is_foreign,
     is_header,
     is_inlined_in_users,
+    is_of_python,
     is_of_system,
     native_caller,
     same_line,
@@ -295,14 +296,17 @@ def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
 
 
 def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
-    """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's: of code
-    that was inlined into the line, and of which debug info says no more. What is inlined there is part of the function.
+    """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's or of
+    Python's headers: of code that was inlined into the line, and of which debug info says no more. What is inlined
+    there is part of the function.
     """
     assert not isinstance(arrival.stack, Unread)
     left, caller = step.top, direct_caller(arrival.stack)
     if left is None or left.line is None or caller is None or caller.sp != step.end:
         return False
     if is_of_system(top) and not is_of_system(left) and (top.inlined or not is_between(top)):
+        return True
+    if is_of_python(top) and not is_of_python(left) and not top.inlined:
         return True
     return (top.function, top.inlined, top.file, top.line) == (
         left.function,
