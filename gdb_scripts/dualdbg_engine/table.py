@@ -41,6 +41,7 @@ COMMANDS = {
     "function-instances": ("function_locations", "function_instances"),
     "function-visits": ("visits", "function_visits"),
     "gdb-version": ("threads", "gdb_version"),
+    "lines-of-source": ("symbols", "lines_of_source"),
     "insert-at-function": ("breakpoints", "insert_at_function"),
     "insert-breakpoint": ("breakpoints", "insert_breakpoint"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),

@@ -9,6 +9,7 @@ from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
 from . import source_lines
+from .deletions import when_gone
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -42,14 +43,12 @@ _shown_at: dict[int, dict[gdb.Breakpoint, tuple[int, int, str]]] = {}
 _gone: list[tuple[int, gdb.Breakpoint]] = []  # of these the breakpoints that were deleted since the last stop
 
 
-def show_at(address: int, block: gdb.Block, point: gdb.Breakpoint) -> None:
-    """At this address show the inlined function of ``block``, not what was inlined at its beginning."""
+def show_while(point: gdb.Breakpoint, address: int, block: gdb.Block) -> None:
+    """As long as a breakpoint is there, show at this address the function of ``block``, not what was inlined at its
+    beginning. A thread that stands there then is shown so until it runs.
+    """
     _shown_at.setdefault(address, {})[point] = (block.start, block.end, block.function.name)
-
-
-def forget_at(address: int, point: gdb.Breakpoint) -> None:
-    """The breakpoint for which it was to be shown is gone. A thread that stands there is shown so until it runs."""
-    _gone.append((address, point))
+    when_gone(point, lambda: _gone.append((address, point)))
 
 
 def _stopped_anew(event: Any) -> None:
@@ -71,14 +70,14 @@ def newest_frame() -> gdb.Frame:
     wanted = list(_shown_at.get(newest.pc(), {}).values())
     frame: gdb.Frame | None = newest if wanted else None
     while frame is not None:
-        block = _function_block(frame)
+        block = function_block(frame)
         if block is not None and (block.start, block.end, block.function.name) == wanted[-1]:
             return frame
         frame = frame.older() if frame.type() == gdb.INLINE_FRAME else None
     return newest
 
 
-def _function_block(frame: gdb.Frame) -> gdb.Block | None:
+def function_block(frame: gdb.Frame) -> gdb.Block | None:
     """The block of a frame's function."""
     try:
         block: gdb.Block | None = frame.block()
@@ -184,7 +183,7 @@ def _is_between(frame: gdb.Frame) -> bool:
     """
     if frame.newer() is not None or frame.type() != gdb.INLINE_FRAME:
         return False
-    block = _function_block(frame)
+    block = function_block(frame)
     return block is not None and source_lines.is_moved(frame.pc(), block)
 
 
