@@ -75,10 +75,13 @@ class GdbHelpers(GdbValues):
         """
         return await self._helper(bool, "load-library", path, address, deadline=LONG_DEADLINE)
 
-    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
-        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code."""
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> bool:
+        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code.
+
+        False where gdb cannot do without those files at this stop.
+        """
         rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
-        await self._helper(shapes.nothing, "read-whole", rows, deadline=LONG_DEADLINE)
+        return await self._helper(bool, "read-whole", rows, deadline=LONG_DEADLINE)
 
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""

@@ -88,8 +88,11 @@ class SymbolFeed(Protocol):
         False where gdb did not find its file.
         """
 
-    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> None:
-        """Let gdb read all symbols of libraries, in the place of the files that were given for their code."""
+    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> bool:
+        """Let gdb read all symbols of libraries, in the place of the files that were given for their code.
+
+        False where gdb cannot do without those files at this stop.
+        """
 
     async def keep_index(self, folder: Path | None) -> None:
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""

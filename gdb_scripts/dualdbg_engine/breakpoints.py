@@ -89,13 +89,21 @@ if int(gdb.VERSION.partition(".")[0]) >= 18:
 
 
 def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
-    """Set breakpoints at these addresses for one thread; returns gdb's numbers for them."""
+    """Set breakpoints at these addresses for one thread; returns gdb's numbers for them.
+
+    Where an inlined function begins, the function that calls it is shown. gdb would hide the inlined one by itself at
+    an internal breakpoint, and keep a pointer to its symbol, also when the symbols are replaced (:func:`.read_whole`):
+    then it uses freed memory, and ends (seen with 13.1 and 15.2).
+    """
     numbers = []
-    with language.ours():
-        for address in addresses:
-            point = gdb.Breakpoint("*%d" % address, internal=True)  # internal: gdb does not report them
-            point.thread = number
-            numbers.append(point.number)
+    for address in addresses:
+        begins = blocks.inlined_at(address)
+        with language.ours():
+            point = gdb.Breakpoint(
+                "*%d" % address, internal=begins is None
+            )  # internal: gdb does not report them
+        point.thread = number
+        numbers.append(_shown(point, address, blocks.caller_of(begins) if begins is not None else None))
     return numbers
 
 

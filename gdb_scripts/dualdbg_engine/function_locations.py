@@ -26,6 +26,7 @@ from .blocks import (
 from .copies import copies_of_beginning, first_reached_from
 from .source_lines import source_of
 from .split_functions import Instance, without_parts
+from .stack_protector import behind_guard
 
 _OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
@@ -36,8 +37,8 @@ def function_body(address: int) -> dict[str, Any]:
     other functions was inlined just there.
 
     It is behind the prologue where arguments can be read there alone, which is in code that was not optimised: as
-    gdb has it (find_function_start_sal). Everywhere else it is the entry: the second line of optimised code may lie
-    behind a branch, or in a loop.
+    gdb has it (find_function_start_sal), or behind the code of a stack protector. Everywhere else it is the entry: the
+    second line of optimised code may lie behind a branch, or in a loop.
     """
     position = gdb.find_pc_line(address)
     if position.symtab is None:
@@ -47,7 +48,7 @@ def function_body(address: int) -> dict[str, Any]:
     if block is not None and entry_of(block) == address and position.last is not None:
         body = position.last + 1
         if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
-            place = body
+            place = behind_guard(body)
     file, line = source_of(place, block)
     inner = inner_function(place)
     hides = block is not None and inner is not None and not is_same(inner, block)

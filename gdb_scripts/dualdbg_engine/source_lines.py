@@ -41,15 +41,16 @@ def line_at_entry(
 ) -> tuple[str | None, int | None]:
     """File and line of an address in a function that was not inlined.
 
-    The first instruction of optimised code may be one of a header, without a call that is known. At the entry it is
-    the line of the function itself, unless that is the C++ library's and begins with code of the user's. Behind a call,
-    where code of the C++ library begins in the same way, it is the line of the call.
+    The first instruction of optimised code may be one of a header, or of a function above that was inlined, without a
+    call that is known. At the entry it is the line of the function itself, unless that is the C++ library's and begins
+    with code of the user's. Behind a call, where code of the C++ library begins in the same way, it is the line of the
+    call.
     """
     block = outer_function(address)
     own = function.symtab.fullname()
     if _NO_FILE in own:
         own = _file_of(block) or own
-    if file is None or file == own:
+    if file is None or (file == own and (line or 0) >= function.line):
         return file, line
     is_whole = _NO_FILE not in own
     if block is not None and entry_of(block) == address:

@@ -12,6 +12,7 @@ from .blocks import entry_of, inner_function, is_same, outer_function
 from .copies import copies_of_line
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
+from .threads import hides_inlined
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
 
@@ -169,14 +170,19 @@ def load_library(path: str, address: int) -> bool:
     return True
 
 
-def read_whole(libraries: list[tuple[str, int, str, int]]) -> None:
+def read_whole(libraries: list[tuple[str, int, str, int]]) -> bool:
     """Read all symbols of libraries, in the place of the files with functions and lines that were given for their code.
 
     Of each its ``path`` and an ``address`` as :func:`load_library` takes them, the ``file`` as gdb can open it, and by
     how many bytes its code lies above its link-time addresses. Those of the code where the selected thread stands are
     read to the end. The selected frame stays.
+
+    False where nothing is read, for gdb hides an inlined function at the beginning of which the selected thread stands.
+    Until the thread runs it has a pointer to the symbol of that, and ends where it uses it after it is gone (12 to 18).
     """
     frame = gdb.selected_frame() if _is_stopped() else None
+    if frame is not None and hides_inlined():
+        return False
     level = frame.level() if frame is not None else 0
     for path, address, file, bias in libraries:
         gdb.execute("with language c++ -- remove-symbol-file -a %#x" % address, to_string=True)
@@ -185,6 +191,7 @@ def read_whole(libraries: list[tuple[str, int, str, int]]) -> None:
     if frame is not None:
         gdb.execute("frame level %d" % level, to_string=True)
         gdb.find_pc_line(gdb.selected_frame().pc())
+    return True
 
 
 def _is_stopped() -> bool:

@@ -9,7 +9,9 @@ from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
 from . import source_lines
+from .blocks import inner_function, is_same
 from .deletions import when_gone
+from .stack_protector import behind_guard
 
 WORD = 0xFFFFFFFFFFFFFFFF
 
@@ -75,6 +77,13 @@ def newest_frame() -> gdb.Frame:
             return frame
         frame = frame.older() if frame.type() == gdb.INLINE_FRAME else None
     return newest
+
+
+def hides_inlined() -> bool:
+    """Whether gdb shows the selected thread in front of an inlined function at the beginning of which it stands."""
+    newest = gdb.newest_frame()
+    shown, inner = function_block(newest), inner_function(newest.pc())
+    return shown is not None and inner is not None and not is_same(shown, inner)
 
 
 def function_block(frame: gdb.Frame) -> gdb.Block | None:
@@ -179,10 +188,12 @@ def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
 
 def _is_between(frame: gdb.Frame) -> bool:
     """Whether the innermost function was inlined, and stands at instructions of it that the compiler has moved among
-    those around it.
+    those around it; or stands at the code of a stack protector.
     """
-    if frame.newer() is not None or frame.type() != gdb.INLINE_FRAME:
+    if frame.newer() is not None:
         return False
+    if frame.type() != gdb.INLINE_FRAME:
+        return bool(behind_guard(frame.pc()) != frame.pc())
     block = function_block(frame)
     return block is not None and source_lines.is_moved(frame.pc(), block)
 

@@ -248,15 +248,16 @@ def test_code_before_the_function(client: Client, frame: Message) -> None:
 
 def test_breakpoints_on_instructions(client: Client, thread: int, frame: Message) -> None:
     asked = {"memoryReference": client.evaluate("(void *)leaf", frame)["result"].split()[0]}
-    rows = client.request("disassemble", {**asked, "instructionCount": 5})["instructions"]
-    offset = int(rows[3]["address"], 16) - int(rows[0]["address"], 16)
+    rows = client.request("disassemble", {**asked, "instructionCount": 15})["instructions"]
+    body = next(row["address"] for row in rows if row["line"] != rows[0]["line"])
+    offset = int(body, 16) - int(rows[0]["address"], 16)
     wanted = {"instructionReference": rows[0]["address"], "offset": offset, "hitCondition": "2"}
     nowhere = {"instructionReference": "0x10"}
     answers = client.request("setInstructionBreakpoints", {"breakpoints": [wanted, nowhere]})["breakpoints"]
     assert [row["verified"] for row in answers] == [True, False]
     client.go("continue", thread)
     client.stopped(reason="instruction breakpoint", hitBreakpointIds=[answers[0]["id"]])
-    assert client.evaluate("$pc", client.stack(thread)[0])["result"].split()[0] == rows[3]["address"]
+    assert client.evaluate("$pc", client.stack(thread)[0])["result"].split()[0] == body
     assert client.evaluate("value", client.stack(thread)[0])["result"] == "1"
 
 

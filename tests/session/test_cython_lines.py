@@ -66,4 +66,6 @@ def test_what_cython_adds_is_no_line_of_the_source(script: Path) -> None:
     assert {function for each in found.values() for function, _ in each} == {"fastc.poly_sum"}
     body = {number: {line for _, line in each} for number, each in found.items() if number > 3}
     assert body.keys() >= {4, 5, 7}  # of the others optimised code may have nothing left
-    assert body == {number: {number} for number in body}
+    # From 3.12 on Py_INCREF is always inlined: code of it has the line before, and is shown at the line that calls it.
+    most = 1 if sys.version_info >= (3, 12) else 0
+    assert all(abs(line - number) <= most for number, shown in body.items() for line in shown)

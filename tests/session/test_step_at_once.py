@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sysconfig
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dualdbg.gdb_versions import finds_same_code_without_types
-from dualdbg.model import State
+from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
 from dualdbg.symbols.address_space import Module
+from tests import support
 from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
+BEGINS_WITH_INLINED = """\
+#include <Python.h>
+static volatile long marks;
+static inline __attribute__((always_inline)) void mark(long by) {
+    long before = marks;
+    marks = before + by;
+}
+static PyObject *begins(PyObject *self, PyObject *value) {
+    mark(3);
+    long number = PyLong_AsLong(value);
+    return PyLong_FromLong(number + marks);
+}
+static PyMethodDef methods[] = {{"begins", begins, METH_O, ""}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "begins_inlined", NULL, -1, methods};
+PyMODINIT_FUNC PyInit_begins_inlined(void) { return PyModule_Create(&definition); }
+"""
 
 
 def _module(driver: Driver, word: str) -> Module:
@@ -37,7 +58,7 @@ async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], li
     stop = await driver.step("step")
     frames = [
         (
-            name(one),
+            name(one) if one.function is not None else None,
             one.file,
             one.line,
             one.role,
@@ -67,6 +88,79 @@ def test_the_stop_and_its_values_are_those_of_a_step_that_came_later(
     )
     assert at_once == later
     assert at_once[1]
+
+
+@pytest.fixture
+def inlined(tmp_path: Path) -> Callable[[str], tuple[Path, Env]]:
+    """A script that calls a function of C on its line 3, which begins with an inlined one; and what it needs."""
+    compiler = support.require(shutil.which("cc"), "a C compiler")
+
+    def build(level: str) -> tuple[Path, Env]:
+        source = tmp_path / "begins_inlined.c"
+        source.write_text(BEGINS_WITH_INLINED)
+        options = ["-shared", "-fPIC", "-g", level, f"-I{sysconfig.get_paths()['include']}"]
+        module = source.with_name(f"{source.stem}.abi3.so")
+        subprocess.run([compiler, *options, source, "-o", module], check=True)
+        script = tmp_path / "program.py"
+        script.write_text("import begins_inlined\nx = 1\nbegins_inlined.begins(x)\n")
+        return script, {"PYTHONPATH": str(tmp_path)}
+
+    return build
+
+
+@pytest.mark.parametrize(("level", "line"), [("-O0", 8), ("-O2", 7)])
+def test_a_function_that_begins_with_an_inlined_one(
+    level: str,
+    line: int,
+    inlined: Callable[[str], tuple[Path, Env]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """gdb hides the inlined one by a pointer to its symbol, which is gone once all symbols are read."""
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)
+    script, env = inlined(level)
+    at_once, later = (
+        run_session(
+            lambda driver, now=now: _seen(driver, "begins_inlined", now), script, f"{script}:3", env=env
+        )
+        for now in (True, False)
+    )
+    assert at_once == later
+    # Debug info has the first instruction of -O2 on line 4, which is not this function's.
+    assert at_once[0][0][::2][:2] == ("begins", line)
+
+
+def test_symbols_that_gdb_needs_at_a_stop_stay(
+    inlined: Callable[[str], tuple[Path, Env]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foresight, "_LOOK", 1000.0)
+    script, env = inlined("-O0")
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        reader, native = driver.session.inspector.reader, driver.session.native
+
+        async def hidden(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
+            return [await native.insert_at_function(one, None, gdb_thread) for one in addresses]
+
+        monkeypatch.setattr(
+            native, "insert_breakpoints", hidden
+        )  # as a breakpoint of the user's was set before
+        stop = await driver.step("step")
+        assert isinstance(stop.frame, NativeFrame) and (name(stop.frame), stop.frame.line) == ("begins", 8)
+        if not finds_same_code_without_types(native.version):
+            return
+        await driver.session.inspector.variables(driver.session.pid, stop.frame)
+        await reader.read_whole()
+        assert reader.has_more_to_read
+        after = await driver.step("next")
+        assert name(after.frame) == "begins"
+        await reader.read_whole()
+        assert not reader.has_more_to_read
+        values = await driver.session.inspector.variables(driver.session.pid, after.frame)
+        assert "number" in [one.name for one in values]
+        await driver.finish_run()
+
+    run_session(work, script, f"{script}:3", env=env)
 
 
 def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(

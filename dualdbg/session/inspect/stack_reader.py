@@ -212,7 +212,8 @@ class StackReader:
         ]
         names = ", ".join(Path(module.path).name for module in modules)
         async with progress(self.emit, f"gdb reads the symbols of {names}"):
-            await self._native.read_whole(libraries)
+            if not await self._native.read_whole(libraries):
+                self._in_lines.update({(one.path, one.start): one for one in modules})
 
     async def _keep_index(self, wanted: bool) -> None:
         """Let gdb keep its index of a big library's debug info, by build-id: it need not be made the next time."""

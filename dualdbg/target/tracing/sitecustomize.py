@@ -210,6 +210,8 @@ class Monitor(Tracer):
         monitoring.register_callback(tool, events.PY_START, self._start)
         monitoring.register_callback(tool, events.PY_RETURN, self._return)
         monitoring.register_callback(tool, events.LINE, self._line)
+        monitoring.register_callback(tool, events.JUMP, self._jump)
+        self._jumps: "Dict[int, Tuple[CodeType, Dict[int, Optional[int]]]]" = {}  # by the code's id: its lines
         monitoring.set_events(tool, events.PY_START)
 
     def end(self) -> None:
@@ -226,7 +228,7 @@ class Monitor(Tracer):
         if not local:
             local = self._local if numbers is not None else 0
             if file.lines and not file.lines.keys().isdisjoint(_line_numbers(code)):
-                local |= self._events.LINE
+                local |= self._events.LINE | self._events.JUMP
             if local:
                 self._monitoring.set_local_events(self._tool, code, local)
         if numbers is None:
@@ -250,6 +252,21 @@ class Monitor(Tracer):
             return self._disable
         self.recorder.hit(self._frame(1), probe)
         return None
+
+    def _jump(self, code: "CodeType", offset: int, target: int) -> "Any":
+        """A loop on one line begins it anew with each round, of which LINE says nothing; sys.settrace does
+        (``sys_trace_jump_func`` in CPython's Python/legacy_tracing.c).
+        """
+        if target > offset:
+            return self._disable
+        found = self._jumps.get(id(code))
+        if found is None:
+            lines = {at: line for start, end, line in code.co_lines() for at in range(start, end, 2)}
+            found = self._jumps[id(code)] = (code, lines)
+        line = found[1].get(target)
+        if line is None or line != found[1].get(offset):
+            return self._disable
+        return self._line(code, line)
 
 
 class TraceFunction(Tracer):

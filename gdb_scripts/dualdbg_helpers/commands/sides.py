@@ -12,13 +12,16 @@ from ..python.names import Types
 from ..python.numpy import Arrays
 from ..python.objects import Objects
 from ..python.pybind import Pybind
+from ..torch.python_slot import python_object
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
 from .registry import command
 
 _MAX_TEXT = 160
-# The member in which C++ objects of these classes keep the Python object that stands for them.
-_SLOTS = {"c10::StorageImpl": "pyobj_slot_", "torch::autograd::Node": "pyobj_slot_"}
+_SLOTS = (
+    "c10::StorageImpl",
+    "torch::autograd::Node",
+)  # classes of C++ objects for which a Python object stands
 
 
 @command(
@@ -168,7 +171,7 @@ def _pythons(target, expression):
     """The kind of the expression (a key of the tables above), its address, and the Python objects for it."""
     memory, name, address = target.memory, expression.type_name, expression.address
     if name in _SLOTS:
-        slot = memory.pointer(address + target.layout.record(name)[_SLOTS[name]])
+        slot = python_object(target, name, address)
         return "slot", address, [slot] if slot else []
     if not memory.readable(address, 8):
         raise HelperError(f"Memory at 0x{address:x} cannot be read.")

@@ -17,7 +17,8 @@ from .tables import Tables
 BASE = "pybind11_object"
 """``tp_name`` of the base of every bound class."""
 
-_INTERNALS = re.compile(r"__pybind11_internals_v(\d+)")
+# Where there are subinterpreters (3.12), other keys begin so too: they end in "_call_once_storage__" and a number.
+_INTERNALS = re.compile(r"__pybind11_internals_v(\d+)_\w*__")
 _OLDEST, _NEWEST = 4, 12
 _MAP = 56  # bytes of a std::unordered_map
 # Bytes of a PyInterpreterState that are looked through: its dictionaries are in the first 9,000.
@@ -123,7 +124,7 @@ class Pybind:
         for dictionary in self._dictionaries():
             try:
                 for key, capsule in self._tables.items(dictionary, 0, _MANY):
-                    match = _INTERNALS.match(strings.text(key, 200))
+                    match = _INTERNALS.fullmatch(strings.text(key, 200))
                     if match is not None and _OLDEST <= int(match.group(1)) <= _NEWEST:
                         found = memory.pointer(memory.pointer(capsule + self._layout.head))
                         if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..errors import Implausible, LayoutMissing, Unreadable
 from ..python.names import type_name_of
+from .python_slot import python_object
 
 PLAIN_META = "N5torch8autograd12AutogradMetaE"
 VIEW_META = "N5torch8autograd22DifferentiableViewMetaE"
@@ -105,8 +106,7 @@ class Autograd:
         name = target.rtti.name(address)
         if name == "torch::autograd::PyNode":
             try:
-                slot = target.layout.record("torch::autograd::Node")["pyobj_slot_"]
-                return type_name_of(target, target.memory.pointer(address + slot))
+                return type_name_of(target, python_object(target, "torch::autograd::Node", address))
             except (Implausible, LayoutMissing, Unreadable):
                 return "PyNode"
         return name.rsplit("::", 1)[-1]

@@ -10,6 +10,7 @@ from ..errors import Implausible, LayoutMissing, Unreadable
 from .autograd import Autograd
 from .dispatch import DispatchKeys
 from .dtypes import BY_SCALAR_TYPE
+from .python_slot import python_object
 from .symint import SymInts
 
 TENSOR_IMPL = "N3c1010TensorImplE"
@@ -168,7 +169,7 @@ class Tensors:
         found.storage = self._read_storage(memory.pointer(address + impl["storage_"]))
         meta = memory.pointer(address + impl["autograd_meta_"])
         found.autograd = self._target.decoder(Autograd).read(meta, found.version) if meta else None
-        found.python = memory.pointer(address + impl["pyobj_slot_"]) or None
+        found.python = python_object(self._target, "c10::TensorImpl", address) or None
         return found
 
     def _dtype(self, address):
