@@ -97,24 +97,24 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("spec", "line"),
+    ("spec", "lines"),
     rows.some(
         [
-            ("mapped::{{closure}}", "values.iter().map"),
-            ("optimised::mapped::{closure#0}", "values.iter().map"),
-            ("slowly::{{closure}}", "async fn slowly"),
-            ("::optimised::slowly::{async_fn#0}", "async fn slowly"),
+            ("mapped::{{closure}}", ["values.iter().map"]),
+            ("optimised::mapped::{closure#0}", ["values.iter().map"]),
+            ("slowly::{{closure}}", ["async fn slowly", "let waited"]),
+            ("::optimised::slowly::{async_fn#0}", ["async fn slowly", "let waited"]),
         ],
         2,
     ),
 )
-def test_a_closure_that_was_inlined(script: Path, spec: str, line: str) -> None:
+def test_a_closure_that_was_inlined(script: Path, spec: str, lines: list[str]) -> None:
     """By what a stack calls it, of which debug info has a number and the linkage name none."""
 
     async def work(driver: Driver) -> None:
         frame = (await driver.stop()).frame
         assert isinstance(frame, NativeFrame) and frame.line is not None
-        assert line in SOURCE.splitlines()[frame.line - 1]
+        assert any(line in SOURCE.splitlines()[frame.line - 1] for line in lines)
         [row] = driver.session.breakpoints.all()
         assert isinstance(row, Breakpoint) and all(one.inlined_in is not None for one in row.locations)
         await driver.session.breakpoints.remove(row.id)
