@@ -132,6 +132,10 @@ class GdbHelpers(GdbValues):
         """The addresses of :meth:`function_body` of each."""
         return await self._helper(shapes.numbers, "function-bodies", list(addresses))
 
+    async def lines_of_source(self, address: int) -> list[int]:
+        """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
+        return await self._helper(shapes.numbers, "lines-of-source", address)
+
     async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
         return await self._helper(shapes.rows(CodeAddress), "line-locations", file, line)

@@ -10,7 +10,7 @@ import os
 
 import gdb
 
-from . import skipping, table
+from . import skipping, table, undecided
 
 _MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
@@ -54,6 +54,7 @@ def register() -> None:
     AskCommand()
     TellCommand()
     skipping.register()
+    undecided.register()
 
 
 _memory: list[int] = []  # the descriptor of the last long answer

@@ -45,6 +45,7 @@ COMMANDS = {
     "function-visits": ("visits", "function_visits"),
     "gdb-version": ("about", "gdb_version"),
     "instance-visits": ("visits", "instance_visits"),
+    "lines-of-source": ("symbols", "lines_of_source"),
     "insert-at-function": ("breakpoints", "insert_at_function"),
     "insert-breakpoint": ("breakpoints", "insert_breakpoint"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),

@@ -17,7 +17,7 @@ from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
-from ...symbols.names.rust_in_debug_info import meant_in_debug_info
+from ...symbols.names.rust_in_debug_info import closure_in, meant_in_debug_info
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
@@ -113,7 +113,7 @@ class FunctionLocations:
         found = []
         for one in instances:
             there = self._image.module_at(one.address)
-            if one.inlined_in is None or there not in having:
+            if there not in having or not (one.inlined_in or _is_numbered(query, one)):
                 continue
             if _means(query, one) or (starts and one.linkage == name):
                 found.append(_function_at(one, there))
@@ -186,7 +186,8 @@ def _identifier(query: Query) -> str | None:
     """The last part of a name, as debug info has it; None for a pattern or a linkage name."""
     if query.is_glob or query.is_linkage_name or not query.parsed.components:
         return None
-    return split_component(query.parsed.components[-1])[0]
+    last = next((one for one in reversed(query.parsed.components) if closure_in(one) is None), "")
+    return split_component(last)[0]
 
 
 def _rust_names(query: Query, modules: list[Module]) -> list[str]:
@@ -198,8 +199,15 @@ def _means(query: Query, place: FunctionAddress) -> bool:
     """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
     rust = demangle_rust(place.linkage or "")
     if rust is not None:
-        return query.matches_rust(rust)
+        return query.matches_rust(rust) or _is_numbered(query, place)
     function = place.function or ""
     if query.matches(function):
         return True
     return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)
+
+
+def _is_numbered(query: Query, place: FunctionAddress) -> bool:
+    """Whether the query means a closure of Rust by its number, which the legacy mangling does not have."""
+    rust = demangle_rust(place.linkage or "")
+    is_legacy = rust is not None and closure_in(rust) is not None and not query.matches_rust(rust)
+    return is_legacy and query.matches_rust(place.function or "")

@@ -21,7 +21,7 @@ from ...model import (
     PythonFrame,
 )
 from ...symbols.address_space import AddressSpace
-from ...symbols.locspec.breakpoint_spec import same_place, spec_text
+from ...symbols.locspec.breakpoint_spec import place_key, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
 from ..stops.facts import Met
@@ -71,6 +71,7 @@ class BreakpointTable:
         self._origins = origins
         self.watches = watches
         self._rows: dict[int, Breakpoint] = {}
+        self._at_place: dict[tuple[object, ...], list[int]] = {}  # numbers, also of those that are gone
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
         self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
         self._namesakes = Namesakes(loop, specs, native, python, self._rows, self._settle)
@@ -154,16 +155,19 @@ class BreakpointTable:
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
         log text that would change the program, and where the expression of a watch has no value in ``frame``.
         """
-        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
+        there = self._at_place.setdefault(place_key(spec, str(here())), [])
+        same = next((one for one in there if one in self._rows), None)
         id = self._next_id
         self._next_id += 1
         if optional:
             self._optional.add(id)
         row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
+        there.append(id)
         try:
             await self._add_to_its_part(id, spec, frame)
         except SpecError:
             self._rows.pop(id, None)
+            there.remove(id)
             if self._next_id == id + 1:
                 self._next_id = id
             raise
@@ -172,7 +176,7 @@ class BreakpointTable:
         self._settle(id, announce=True)
         self.notices.at_new_one(id)
         if same is not None:
-            self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
+            self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same}"))
         return self._rows[id]
 
     async def _add_to_its_part(self, id: int, spec: BreakpointSpec, frame: WatchedFrame | None) -> None:

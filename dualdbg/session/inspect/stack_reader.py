@@ -260,9 +260,7 @@ class StackReader:
                 break
             await self.prepare(missing)
             await self.prepare_below()
-        # An inlined function was not called: the frame outside of it stands at the same instruction.
-        called = [inner is not None and not inner.inlined for inner in (None, *frames)]
-        named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]
+        named = [self._named(frame) for frame in frames]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
@@ -285,35 +283,36 @@ class StackReader:
                     return module
         return None
 
-    def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
+    def _named(self, frame: NativeFrame) -> NativeFrame:
         """The frame with the best name. Most frames of a stack were there at the stop before."""
         if self._names_version != self._image.version or len(self._names) > _MANY_NAMES:
             self._names.clear()
             self._names_version = self._image.version
         text = frame.function, frame.file, frame.line, frame.source_language
-        key = frame.pc, is_return, frame.inlined, *text
+        key = frame.pc, frame.is_call, frame.inlined, *text
         if key not in self._names:
-            self._names[key] = self._name(frame, is_return)
+            self._names[key] = self._name(frame)
         known = self._names[key]
         if (known.level, known.sp) == (frame.level, frame.sp):
             return known
         return replace(known, level=frame.level, sp=frame.sp)
 
-    def _name(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
-        function, library = self._image.describe(frame.pc, is_return=is_return)
-        language = self._image.language_at(frame.pc, is_return=is_return)
+    def _name(self, frame: NativeFrame) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=frame.is_call)
+        language = self._image.language_at(frame.pc, is_return=frame.is_call)
         if language == "cython" and frame.line is not None:
             return self._of_cython(replace(frame, library=library), function)
         written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
         frame = replace(frame, library=library, source_language=written or language)
-        if frame.inlined:  # its name is known from debug info alone
+        if (
+            library is None and frame.function is not None and not frame.inlined
+        ):  # made while the program runs
+            return _of_jit(frame, frame.function)
+        if frame.inlined or function is None:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
             own = parse(as_in_library(frame.function or "")).short
-            name = short_rust_name(rust) if rust is not None else own
-            return replace(frame, function=name or None)
-        if library is None and frame.function is not None:  # code that was made while the program runs
-            return _of_jit(frame, frame.function)
-        return replace(frame, function=function or frame.function)
+            function = short_rust_name(rust) if rust is not None else own
+        return replace(frame, function=function or None)
 
     def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
         """A frame in a function of Cython with debug info: what was inlined has its own names and lines.

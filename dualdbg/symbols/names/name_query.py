@@ -241,12 +241,17 @@ class Query:
         paths = rust_paths(demangled)
         if self.is_glob:
             return any(self.glob.match("::".join(path)) for path in paths)
+        wanted = rust_paths(self.text)
         if " as " in self.text:
-            return demangled.endswith(self.text) or short_rust_name(demangled).endswith(self.text)
-        [wanted] = rust_paths(self.text)
-        if self.anchored:
-            return wanted in paths
-        return any(path[-len(wanted) :] == wanted for path in paths)
+            if demangled.endswith(self.text) or short_rust_name(demangled).endswith(self.text):
+                return True
+            told = len(paths) == len(wanted) and short_rust_name(self.text) == self.text
+            return told and all(self._ends(path, part) for path, part in zip(paths, wanted, strict=True))
+        return any(self._ends(path, wanted[0]) for path in paths)
+
+    def _ends(self, path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+        """Whether a path of Rust is the wanted one, but for scopes in front."""
+        return path == wanted if self.anchored else path[-len(wanted) :] == wanted
 
     def _matches_name(self, name: CxxName) -> bool:
         query = self.parsed
