@@ -126,8 +126,6 @@ class BreakpointTable:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
         return self._specs.read(text)
 
-    # -- the user's changes ---------------------------------------------------------------------
-
     async def set_python_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
         """An editor's choice of Python exceptions, besides the breakpoints of this table."""
         await self._python.set_filters(filters, options)
@@ -299,8 +297,6 @@ class BreakpointTable:
     async def release(self) -> None:
         """The program begins: native breakpoints stop from now on."""
         await self._native.points.release_all()
-
-    # -- the target's changes -------------------------------------------------------------------
 
     async def libraries_changed(self) -> None:
         """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""
@@ -478,11 +474,9 @@ class BreakpointTable:
 
     async def native_condition_failed(self, id: int) -> bool:
         """Its condition has no value natively, and is not looked at there again. Returns whether Python still does."""
-        if not self._python.has(id):
-            await self.enable(id, False)
-            return False
-        await self._native.enable(id, False)
-        return True
+        in_python = self._python.has(id)
+        await (self._native if in_python else self).enable(id, False)
+        return in_python
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
@@ -496,8 +490,8 @@ class BreakpointTable:
         # One of both halves is bound when either of them is.
         state = next((one for one in BreakpointState if any(one is each for each, _, _ in said)), row.state)
         message = message_of([text for each, _, text in said if each is state])
-        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
+        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         # What has been said once is no news, nor is it that Python has no function of a name that is waited for.
         told = self._told.get(id)
         waits = state is BreakpointState.PENDING and self._native.has(id) and self._python.is_unseen(id)
