@@ -6,7 +6,10 @@ raise it to the hard limit, so dualdbg does; the program gets the limit that dua
 
 from __future__ import annotations
 
+import os
 import resource
+from contextlib import suppress
+from pathlib import Path
 
 from .errors import DualdbgError
 
@@ -30,6 +33,20 @@ def restore_limit() -> None:
     """For the program, between fork and exec."""
     if _given is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, _given)
+
+
+def passed_on() -> tuple[int, ...]:
+    """The descriptors behind the standard ones that dualdbg was started with, for a program that it starts: a shell's
+    ``5<file`` and ``<(command)``, the job server of make, sockets of systemd.
+
+    They are those that an exec leaves open; what Python opens is closed by it (PEP 446).
+    """
+    found = []
+    for number in [int(one.name) for one in Path("/proc/self/fd").iterdir()]:
+        with suppress(OSError):  # EBADF: that of the folder itself
+            if number > 2 and os.get_inheritable(number):
+                found.append(number)
+    return tuple(found)
 
 
 def require_enough() -> None:

@@ -1,10 +1,10 @@
 """Loads the session's commands into gdb: dualdbg sources this file when it starts gdb."""
 
+import os
 import resource
 import sys
-from pathlib import Path
 
-_FOLDER = str(Path(__file__).resolve().parent)
+_FOLDER = os.path.dirname(os.path.realpath(__file__))
 if _FOLDER not in sys.path:
     sys.path.insert(0, _FOLDER)
 

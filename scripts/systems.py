@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-SECONDS = 120.0
+from dualdbg.patience import patient
+
+SECONDS = patient(120.0)  # for a session; DUALDBG_PATIENCE multiplies it
 PROGRAM = """\
 import os, sys, time
 

@@ -119,6 +119,10 @@ def read_ready(process: subprocess.Popen[str]) -> dict[str, list[int]]:
     pytest.fail(f"the sample ended with {process.wait()} and was never ready; it printed: {''.join(before)}")
 
 
+FREE_THREADED = ("3.13t", "3.14t", "3.15t")
+"""The builds that ``scripts/free-threaded`` makes; no distribution of Debian has one."""
+
+
 @functools.cache
 def find_interpreter(version: str) -> Path | None:
     """An interpreter of this machine, ``3.12`` or ``3.13t``: on PATH, or where pyenv, uv and our script put theirs."""
@@ -144,9 +148,9 @@ def find_interpreter(version: str) -> Path | None:
 
 
 def other_interpreter(version: str) -> Path:
-    """The interpreter of this machine for ``version``. CI has all but the newest two, which come with newer systems."""
-    found = find_interpreter(version)
-    return require(found, f"Python {version} is not installed", outside=version in python_versions.NAMES[-2:])
+    """The interpreter of this machine for ``version``. CI has neither the newest two nor FREE_THREADED."""
+    outside = version in (*python_versions.NAMES[-2:], *FREE_THREADED)
+    return require(find_interpreter(version), f"Python {version} is not installed", outside=outside)
 
 
 def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Path:

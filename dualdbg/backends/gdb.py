@@ -167,20 +167,25 @@ class GdbEngine(GdbSignals):
 
     # -- taking hold and letting go -----------------------------------------------------------
 
-    async def attach(self, pid: int, index: Path | None, root: str = "") -> None:
+    async def attach(
+        self, pid: int, index: Path | None, root: str = "", debug_files: Path | None = None
+    ) -> None:
         """Attach to the process. Returns once every thread of it is stopped (its stop is not an event).
 
         gdb reads the debug info of the program and of the C library now, whatever ``auto-solib-add`` says: it knows
         threads by it. What it finds there it keeps in the folder ``index``, and need not look again the next time.
         ``root`` is where the files of the process are found, where it has another root than we have: gdb itself would
-        enter the namespace of the process for them, which only root may. Raises TargetGone when the process ends
-        meanwhile.
+        enter the namespace of the process for them, which only root may. In ``debug_files`` gdb looks first for files
+        of debug info, by build-id. Raises TargetGone when the process ends meanwhile.
         """
         self._attached = attached = asyncio.get_running_loop().create_future()
         # When gdb ends, the command fails too, and its failure is raised: nobody may ask for this one.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
         self._target = pid
         await self.keep_index(index)
+        if debug_files is not None:
+            usual = (await self._process.command("-gdb-show debug-file-directory")).text("value")
+            await self._process.console(f"set debug-file-directory {debug_files}:{usual or ''}")
         if root:
             await self._process.console(f"set sysroot {root}")
             # After chroot(2) gdb does not find the program's file by itself.

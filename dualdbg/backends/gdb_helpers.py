@@ -132,6 +132,10 @@ class GdbHelpers(GdbValues):
         """The addresses of :meth:`function_body` of each."""
         return await self._helper(shapes.numbers, "function-bodies", list(addresses))
 
+    async def lines_of_source(self, address: int) -> list[int]:
+        """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
+        return await self._helper(shapes.numbers, "lines-of-source", address)
+
     async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
         return await self._helper(shapes.rows(CodeAddress), "line-locations", file, line)
@@ -148,6 +152,15 @@ class GdbHelpers(GdbValues):
         C name.
         """
         return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
+
+    async def instance_visits(self, names: Sequence[str], read: Sequence[int]) -> list[Visit]:
+        """The same for every function into which one of these C names was inlined, in what gdb has read.
+
+        First it reads the debug info of the code at the addresses ``read``.
+        """
+        return await self._helper(
+            shapes.rows(Visit), "instance-visits", list(names), list(read), deadline=LONG_DEADLINE
+        )
 
     async def other_lines(self, pc: int) -> list[Visit]:
         """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included.

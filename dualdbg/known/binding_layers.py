@@ -83,7 +83,7 @@ _PYTORCH_GLUE = (
 GLUE_PATTERNS = (
     *(pattern for layer in LAYERS for pattern in layer.demangled),
     *_PYTORCH_GLUE,
-    r"cpython\.",  # numba: takes the arguments of a call apart
+    r"(?:cpython|cfunc)\.",  # numba: what takes the arguments of a call apart, and what C calls
     r"std::(function|_Function_handler|__invoke|thread::_)",
 )
 

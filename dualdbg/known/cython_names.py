@@ -46,10 +46,10 @@ class CythonName:
     @property
     def text(self) -> str:
         """The name as Python has it, with dots; of what is none of the author's a name that says so."""
-        return _GLUE.get(self.part, "") + ".".join(self.path)
+        return GLUE.get(self.part, "") + ".".join(self.path)
 
 
-_GLUE = {Part.CHOICE: f"{CYTHON_FUSED}choice.", Part.PASSING: "__pyx_for_python."}
+GLUE = {Part.CHOICE: f"{CYTHON_FUSED}choice.", Part.PASSING: "__pyx_for_python."}
 
 ACCESSORS = ("__get__", "__set__", "__del__")  # the functions of a property
 _PARTS = {

@@ -48,6 +48,8 @@ class NativeFrame:
     ``level`` is gdb's own number of the frame in its thread (0 is the innermost);
     ``pc`` the absolute address in the target; ``library`` the path of the file mapped there;
     ``sp`` the canonical frame address or stack pointer, where known, to order frames by;
+    ``is_call`` is true where the pc is that to which a call returns: the call itself lies before it, and may be the
+    last instruction of its function; false for the innermost frame, and for one that a signal interrupted;
     ``inlined`` is true for a frame that debug info reconstructs inside the next outer one;
     ``source_language`` is what its source is written in, where debug info or the linkage name tells: gdb's names
     (``c``, ``c++``, ``rust``, ``fortran``, ``asm``), and ``cython``;
@@ -70,6 +72,7 @@ class NativeFrame:
     role: Role = Role.USER
     evaluates: bool | None = None
     computes: tuple[ProgramLine, ...] = ()
+    is_call: bool = False
 
     @property
     def language(self) -> Language:

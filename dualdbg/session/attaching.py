@@ -26,6 +26,7 @@ from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.repair import repair
 from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory, index_folder
+from ..symbols.gdb_feed.unpacked_debug_info import debug_folder
 from ..symbols.torch.operators import OperatorTable
 from ..target import ptrace
 from ..target.guard import Guard
@@ -192,7 +193,8 @@ async def _guarded_attach(session: Session, native: GdbEngine, was_stopped: bool
     session.repair = partial(repair, session.pid, was_stopped, file)
     session.at_close.append(_guard(session.pid, native, was_stopped, file).release)
     try:
-        await native.attach(session.pid, index_folder(), root_of(session.pid))
+        debug_files = await in_thread(debug_folder)
+        await native.attach(session.pid, index_folder(), root_of(session.pid), debug_files)
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error) from error
 

@@ -18,6 +18,7 @@ from ..in_thread import in_thread
 from ..model import State
 from ..patience import patient
 from ..symbols.cache import index_folder
+from ..symbols.gdb_feed.unpacked_debug_info import debug_folder
 from ..target.calls import MeetingPoint
 from ..target.launcher import Meeting
 from . import host_python
@@ -53,7 +54,7 @@ async def start_gdb(
         waits: set[asyncio.Future[Any]] = {point.caller, point.failure}
         await asyncio.wait(waits, timeout=ATTACH_DELAY, return_when=asyncio.FIRST_COMPLETED)
     try:
-        await native.attach(session.pid, index_folder())
+        await native.attach(session.pid, index_folder(), debug_files=await in_thread(debug_folder))
     except (EngineError, CommandError) as error:
         raise attach_refused(session.pid, error, launched=True) from error
     await native.stop_at_program_changes()

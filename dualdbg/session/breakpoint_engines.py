@@ -150,6 +150,12 @@ class NativeBreakpointEngine(Protocol):
         Each has start and end of the function around it, and its C name.
         """
 
+    async def instance_visits(self, names: Sequence[str], read: Sequence[int]) -> list[Visit]:
+        """The same for every function into which one of these C names was inlined, in what gdb has read.
+
+        First it reads the debug info of the code at the addresses ``read``.
+        """
+
     async def condition_text(self, address: int, condition: str) -> str:
         """The user's condition as gdb has to read it at an address, with the C names of Cython's variables."""
 

@@ -115,6 +115,9 @@ class CodeReading(Protocol):
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         """The addresses of :meth:`function_body`, in the order of ``addresses``."""
 
+    async def lines_of_source(self, address: int) -> list[int]:
+        """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
+
     async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
 

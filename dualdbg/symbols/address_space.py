@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
 from ..shared.images import images, runs
-from ..shared.proc_files import DELETED, Mapping, mappings, read_maps
+from ..shared.proc_files import DELETED, Mapping, lines_of_maps, mapping, read_maps
 from ..shared.process_root import root_link
 from .name_preparation import prepare
 from .objfile import Objfile, Symbol
@@ -58,7 +59,9 @@ class AddressSpace:
         self._placed: dict[str, tuple[list[Mapping], list[Module]]] = {}
         self.version = 0  # what was worked out of the modules is stale when it is another
         self._text = ""
-        self._rows: list[str] | None = None
+        # By line of the map: what it says, with the process's root_link() at that. Few lines change with a library.
+        self._rows: dict[str, Mapping] = {}
+        self._link = "/"
         self._names: dict[int, tuple[str | None, str | None]] = {}
         self._implementations: dict[int, str] = {}  # names of indirect functions, by what they stand for here
         self._troubles: list[Module] = []  # not taken yet
@@ -66,9 +69,7 @@ class AddressSpace:
     @property
     def rows(self) -> list[str]:
         """The lines of the map."""
-        if self._rows is None:
-            self._rows = self._text.split("\n")[:-1]
-        return self._rows
+        return list(self._rows)
 
     @property
     def modules(self) -> list[Module]:
@@ -83,12 +84,15 @@ class AddressSpace:
             return []
         if text == self._text:
             return []
-        self._text, self._rows = text, None
+        link = root_link(self.pid)
+        known_rows = self._rows if link == self._link else {}
+        self._text, self._link = text, link
+        self._rows = {line: known_rows.get(line) or mapping(line, link) for line in lines_of_maps(text)}
         found: dict[tuple[str, int], Module] = {}
         new = []
         root = root_of(self.pid)
         placed = {}
-        for path, rows in _code_files(text, root_link(self.pid)):
+        for path, rows in _code_files(self._rows.values()):
             known = self._placed.get(path)
             if known is None or known[0] != rows:
                 known = rows, _modules_of(path, rows, _file_of(self.pid, path, rows, root))
@@ -119,7 +123,7 @@ class AddressSpace:
         """The process runs another program: every module of the next :meth:`refresh` is new."""
         self._modules = {}
         self._placed = {}
-        self._text, self._rows = "", None
+        self._text, self._rows = "", {}
         self._names.clear()
         self._implementations.clear()
         self.version += 1
@@ -236,14 +240,13 @@ class AddressSpace:
         return places
 
 
-def _code_files(text: str, link: str = "/") -> list[tuple[str, list[Mapping]]]:
+def _code_files(rows: Iterable[Mapping]) -> list[tuple[str, list[Mapping]]]:
     """Path and private rows of each file of which some can be run.
 
-    ``link`` is where the root of the process lies; paths are those that the process knows.
     Shared rows are data that somebody reads, not code.
     """
     files: dict[str, list[Mapping]] = {}
-    for row in mappings(text, link):
+    for row in rows:
         if row.path.startswith("/") and row.inode != 0 and not row.mode.endswith("s"):
             files.setdefault(row.path, []).append(row)
     return [(path, rows) for path, rows in files.items() if any(row.is_code for row in rows)]

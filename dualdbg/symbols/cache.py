@@ -123,6 +123,15 @@ def _keep_in_memory(name: str, chunks: list[bytes | memoryview]) -> Path:
     return _in_memory[name]
 
 
+def store_below(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
+    """Write a file at a path below :func:`cache_directory`, whole or not at all. Such files are not removed by age.
+
+    :raises OSError: there is no room for it.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write(path.parent, path.name, list(chunks))
+
+
 def _write(folder: Path, name: str, chunks: list[bytes | memoryview]) -> Path:
     handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
     try:

@@ -21,7 +21,7 @@ from typing import IO, Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
-from dualdbg.open_files import restore_limit
+from dualdbg.open_files import passed_on, restore_limit
 from dualdbg.shared.python_command import without_site
 from dualdbg.shortage import shortage
 
@@ -207,6 +207,7 @@ async def spawn(
                 stdin=_popen_stream(launch.stdin),
                 stdout=_popen_stream(launch.stdout),
                 stderr=_popen_stream(launch.stderr),
+                pass_fds=passed_on(),
                 preexec_fn=_between_fork_and_exec(kept, terminal, launch.own_terminal, tracer),
             )
         await kept.begin(process)

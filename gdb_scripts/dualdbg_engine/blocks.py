@@ -81,6 +81,14 @@ def is_same(one: gdb.Block | None, other: gdb.Block) -> bool:
     )
 
 
+def is_same_function(one: gdb.Block, other: gdb.Block) -> bool:
+    """Whether these are of one function. Of C++ without a linkage name gdb has parameters in some of its names."""
+    names = one.function.linkage_name, other.function.linkage_name
+    return names[0] == names[1] or (
+        "(" in "".join(names) and _identifiers(names[0]) == _identifiers(names[1])
+    )
+
+
 def is_in(address: int, block: gdb.Block) -> bool:
     """Whether an instruction belongs to the function of a block, or to one that was inlined into it."""
     return any(is_same(around, block) for around in functions_around(address))

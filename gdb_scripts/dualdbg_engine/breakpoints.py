@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import gdb
 from dualdbg_helpers import cython_frames, language
@@ -18,7 +17,7 @@ from dualdbg_shared.console_text import plain
 
 from . import blocks, taught, values
 from .step_ends import top_of
-from .threads import forget_at, newest_frame, os_thread, select_innermost, show_at
+from .threads import newest_frame, os_thread, select_innermost, show_while
 
 _WATCHPOINTS = (
     gdb.BP_WATCHPOINT,
@@ -26,21 +25,9 @@ _WATCHPOINTS = (
     gdb.BP_READ_WATCHPOINT,
     gdb.BP_ACCESS_WATCHPOINT,
 )
-_with: dict[gdb.Breakpoint, list[Callable[[], None]]] = {}  # what is done when one is gone
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 # Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
 _LOG_MARK = "dualdbg-log:"
-
-
-def when_gone(point: gdb.Breakpoint, do: Callable[[], None]) -> None:
-    """Have something done when a breakpoint is deleted, by whomever."""
-    _with.setdefault(point, []).append(do)
-
-
-def _gone(point: gdb.Breakpoint) -> None:
-    """A breakpoint was deleted, by whomever: what belongs to it goes too."""
-    for do in _with.pop(point, []):
-        do()
 
 
 def _library_gone(event: Any) -> None:
@@ -96,7 +83,6 @@ def addresses(point: gdb.Breakpoint) -> list[int]:
     return [int(text[1:])] if re.fullmatch(r"\*\d+", text) else []
 
 
-gdb.events.breakpoint_deleted.connect(_gone)
 gdb.events.new_objfile.connect(_program_gone)
 if int(gdb.VERSION.partition(".")[0]) >= 18:
     gdb.events.free_objfile.connect(_library_gone)
@@ -237,8 +223,7 @@ def _whole(address: int, block: gdb.Block | None) -> gdb.Block | None:
 def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
     """gdb's number of a breakpoint. At the address the function of ``block`` is shown for as long as it is there."""
     if block is not None:
-        show_at(address, block, point)
-        when_gone(point, partial(forget_at, address, point))
+        show_while(point, address, block)
     return int(point.number)
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 
 import gdb
 
-from . import skipping, table
+from . import skipping, table, undecided
 
 _MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
@@ -55,6 +54,7 @@ def register() -> None:
     AskCommand()
     TellCommand()
     skipping.register()
+    undecided.register()
 
 
 _memory: list[int] = []  # the descriptor of the last long answer
@@ -63,16 +63,16 @@ _memory: list[int] = []  # the descriptor of the last long answer
 def _aside(text: str) -> dict[str, str]:
     """Where a long answer is: ``memory``, a path valid until the next answer, or ``file``, a path to delete."""
     # /proc/PID belongs to root when other processes may not look into this one (prctl(2), PR_SET_DUMPABLE).
-    if hasattr(os, "memfd_create") and Path("/proc/self/fd").stat().st_uid == os.geteuid():
+    if hasattr(os, "memfd_create") and os.stat("/proc/self/fd").st_uid == os.geteuid():
         if _memory:
             os.close(_memory.pop())
         _memory.append(os.memfd_create("dualdbg-answer"))
         with open(_memory[0], "w", encoding="ascii", closefd=False) as file:
             file.write(text)
         return {"memory": "/proc/%d/fd/%d" % (os.getpid(), _memory[0])}
-    # Without tempfile, because its import takes longer than all the answers of a short session.
+    # Without tempfile and pathlib, because their import takes longer than all the answers of a short session.
     name = "dualdbg-answer-%d-%s" % (os.getpid(), os.urandom(8).hex())
-    path = str(Path(os.environ.get("TMPDIR") or "/tmp") / name)
+    path = os.path.join(os.environ.get("TMPDIR") or "/tmp", name)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
         file.write(text)
     return {"file": path}

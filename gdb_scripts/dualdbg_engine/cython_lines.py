@@ -7,6 +7,7 @@ from typing import Any, Container, Iterator, NamedTuple
 
 import gdb
 from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
+from dualdbg_shared.producers import is_optimized
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
@@ -108,7 +109,7 @@ def function_at(entry: int, end: int) -> Function:
     }
     counting, whole, calling = _that_count(arrivals, places, following, code)
     table = gdb.find_pc_line(entry).symtab
-    is_plain = table is not None and function_locations.is_optimized(table.producer) is False
+    is_plain = table is not None and is_optimized(table.producer) is False
     sure = {place for place in places.values() if place is not None} if is_plain else calling
     return Function(entry, following, places, sorted(counting), whole, sure)
 
@@ -192,19 +193,24 @@ class Lines:
         block = gdb.block_for_pc(address)
         run = sal.pc, block.start if block is not None else 0
         if run not in self._of_runs:
-            self._of_runs[run] = self._of(address, sal)
+            self._of_runs[run] = line_in(address, None)
         return self._of_runs[run]
 
-    @staticmethod
-    def _of(address: int, sal: gdb.Symtab_and_line) -> tuple[str, int] | None:
-        inner: gdb.Block | None = None
-        for block in blocks.functions_around(address):
-            if is_cython_authors(block.function.name):
-                if inner is not None:  # of an inlined function gdb has the place of the call
-                    return inner.function.symtab.fullname(), inner.function.line
-                return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
-            inner = block
-        return None
+
+def line_in(address: int, name: str | None) -> tuple[str, int] | None:
+    """The line at which an instruction is in the function of this C name, or in the innermost of the author's: of code
+    that was inlined there the line that calls it. None in any other code.
+    """
+    inner: gdb.Block | None = None
+    for block in blocks.functions_around(address):
+        own = block.function.name.partition("(")[0]
+        if own == name or (name is None and is_cython_authors(own)):
+            if inner is not None:  # of an inlined function gdb has the place of the call
+                return inner.function.symtab.fullname(), inner.function.line
+            sal = gdb.find_pc_line(address)
+            return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
+        inner = block
+    return None
 
 
 def authors_around(address: int) -> list[gdb.Block]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Optional
 import gdb
 from dualdbg_helpers import language
 
-from .breakpoints import when_gone
+from .deletions import when_gone
 from .memory import read
 from .threads import WORD
 

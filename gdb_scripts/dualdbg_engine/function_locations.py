@@ -5,10 +5,10 @@ A place must be on every way through the function, and be passed once a call.
 
 from __future__ import annotations
 
-import re
 from typing import Any, Sequence
 
 import gdb
+from dualdbg_shared.producers import is_optimized
 
 from . import control_flow
 from .blocks import (
@@ -28,7 +28,6 @@ from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
 
-_OPTIMIZED = re.compile(r"(?:^|\s)-O(\w*)")
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 
 
@@ -155,14 +154,6 @@ def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> b
         return True
     # Some compilers do not say how they compiled. What was not inlined, and no loop comes back to, is always right.
     return inlined_at(place) is None and not _comes_back(start, place, end)
-
-
-def is_optimized(producer: str | None) -> bool | None:
-    """Whether the compiler optimised, by its options in debug info (GCC writes them); None where it does not say."""
-    if producer is None or not producer.startswith("GNU ") or " -" not in producer:
-        return None
-    levels = _OPTIMIZED.findall(producer)
-    return bool(levels) and levels[-1] != "0"
 
 
 def _is_on_every_way(start: int, place: int, end: int) -> bool:

@@ -14,7 +14,8 @@ from typing import Any
 
 import gdb
 
-from .breakpoints import addresses, breakpoint_of, when_gone
+from .breakpoints import addresses, breakpoint_of
+from .deletions import when_gone
 from .interrupting import taken
 from .probe_hits import FAULTS, blocking, filtered, forgive, go_past, has_faulted, tell
 from .probe_state import Probe, Ring, now

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple
 
 import gdb
+from dualdbg_shared.binding_names import is_cython_authors
 
 from .blocks import (
     caller_of,
@@ -16,6 +17,7 @@ from .blocks import (
     inner_function,
     is_inlined,
     is_same,
+    is_same_function,
     lines_of_function,
     outer_function,
 )
@@ -44,10 +46,12 @@ def without_parts(instances: "list[Instance]") -> "Iterator[Instance]":
 
 def _is_part(block: gdb.Block, around: gdb.Block, instances: "list[Instance]") -> bool:
     """Whether the function of a block is a part of the one ``around`` it, and no recursion, which the source calls."""
-    if around.function.linkage_name != block.function.linkage_name:
+    if not is_same_function(around, block):
         return False
     line, file = block.function.line, block.function.symtab.fullname()  # those of the call
     declared = {one.block.function.line for one in instances if not is_inlined(one.block)}
+    if is_cython_authors(block.function.name):  # what ends a function is on its first line too
+        return line in declared
     own = {at for one in instances if is_inlined(one.block) for at in _own_lines(one, file)}
     return line not in own and (line in declared if declared else line < min(own, default=0))
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.libraries import is_system_source
 
 from . import memory, returned
-from .threads import WORD, find_thread
+from .threads import WORD, find_thread, function_block, show_while
 
 _X86 = "i386:x86-64"
 # The register in which the unwinder says at a landing pad which handler has matched; 0 is a clean-up, below 0 an
@@ -52,7 +53,23 @@ class _Landing(gdb.Breakpoint):
         reading, self._reading = self._reading, None
         if reading is not None:
             reading.note(frame)
+        if not self._notes_only:
+            self._show_users(frame)
         return not self._notes_only
+
+    def _show_users(self, frame: gdb.Frame) -> None:
+        """Show the user's function that made the call, where that is of a library's code that was inlined there."""
+        users: gdb.Frame | None = frame
+        while users is not None and users.type() == gdb.INLINE_FRAME and _is_at_librarys_line(users):
+            users = users.older()
+        block = function_block(users) if users is not None and users != frame else None
+        if block is not None and not _is_at_librarys_line(users):
+            show_while(self, self._address, block)
+
+
+def _is_at_librarys_line(frame: gdb.Frame) -> bool:
+    table = frame.find_sal().symtab
+    return table is not None and is_system_source(table.fullname())
 
 
 class _Pad(gdb.Breakpoint):

@@ -22,6 +22,17 @@ def function_bodies(addresses: list[int]) -> list[int]:
     return [function_body(address)["address"] for address in addresses]
 
 
+def lines_of_source(address: int) -> list[int]:
+    """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
+    block = outer_function(address)
+    if block is None or block.function.symtab is None or not block.function.line:
+        return []
+    # The symtab of a symbol may be without lines: gdb 13 does not live through a look at them.
+    positions = positions_of_line(block.function.symtab.fullname(), block.function.line)
+    tables = [one.symtab for one in positions if one.symtab is not None]
+    return sorted({row.pc for table in tables for row in table.linetable() if row.line})
+
+
 def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; may be empty.
 

@@ -6,7 +6,10 @@ The names are those of the methods in dualdbg/backends/gdb_helpers.py, with dash
 from __future__ import annotations
 
 import importlib
-from typing import Any, Callable
+
+TYPE_CHECKING = False  # the import of typing would take longer than the rest of this file
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 COMMANDS = {
     "architecture": ("threads", "architecture"),
@@ -40,7 +43,9 @@ COMMANDS = {
     "function-body": ("function_locations", "function_body"),
     "function-instances": ("function_locations", "function_instances"),
     "function-visits": ("visits", "function_visits"),
-    "gdb-version": ("threads", "gdb_version"),
+    "gdb-version": ("about", "gdb_version"),
+    "instance-visits": ("visits", "instance_visits"),
+    "lines-of-source": ("symbols", "lines_of_source"),
     "insert-at-function": ("breakpoints", "insert_at_function"),
     "insert-breakpoint": ("breakpoints", "insert_breakpoint"),
     "insert-breakpoints": ("breakpoints", "insert_breakpoints"),

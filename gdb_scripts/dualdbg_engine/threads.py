@@ -1,4 +1,4 @@
-"""Threads, their frames and their registers; also gdb's version and the architecture."""
+"""Threads, their frames and their registers; also the architecture."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from dualdbg_shared.console_text import plain
 
 from . import source_lines
 from .blocks import inner_function, is_same
+from .deletions import when_gone
 from .stack_protector import behind_guard
 
 WORD = 0xFFFFFFFFFFFFFFFF
-
-
-def gdb_version() -> str:
-    """gdb's version, as its distribution writes it."""
-    return str(gdb.VERSION)
 
 
 def architecture() -> str:
@@ -44,14 +40,12 @@ _shown_at: dict[int, dict[gdb.Breakpoint, tuple[int, int, str]]] = {}
 _gone: list[tuple[int, gdb.Breakpoint]] = []  # of these the breakpoints that were deleted since the last stop
 
 
-def show_at(address: int, block: gdb.Block, point: gdb.Breakpoint) -> None:
-    """At this address show the inlined function of ``block``, not what was inlined at its beginning."""
+def show_while(point: gdb.Breakpoint, address: int, block: gdb.Block) -> None:
+    """As long as a breakpoint is there, show at this address the function of ``block``, not what was inlined at its
+    beginning. A thread that stands there then is shown so until it runs.
+    """
     _shown_at.setdefault(address, {})[point] = (block.start, block.end, block.function.name)
-
-
-def forget_at(address: int, point: gdb.Breakpoint) -> None:
-    """The breakpoint for which it was to be shown is gone. A thread that stands there is shown so until it runs."""
-    _gone.append((address, point))
+    when_gone(point, lambda: _gone.append((address, point)))
 
 
 def _stopped_anew(event: Any) -> None:
@@ -73,7 +67,7 @@ def newest_frame() -> gdb.Frame:
     wanted = list(_shown_at.get(newest.pc(), {}).values())
     frame: gdb.Frame | None = newest if wanted else None
     while frame is not None:
-        block = _function_block(frame)
+        block = function_block(frame)
         if block is not None and (block.start, block.end, block.function.name) == wanted[-1]:
             return frame
         frame = frame.older() if frame.type() == gdb.INLINE_FRAME else None
@@ -83,11 +77,11 @@ def newest_frame() -> gdb.Frame:
 def hides_inlined() -> bool:
     """Whether gdb shows the selected thread in front of an inlined function at the beginning of which it stands."""
     newest = gdb.newest_frame()
-    shown, inner = _function_block(newest), inner_function(newest.pc())
+    shown, inner = function_block(newest), inner_function(newest.pc())
     return shown is not None and inner is not None and not is_same(shown, inner)
 
 
-def _function_block(frame: gdb.Frame) -> gdb.Block | None:
+def function_block(frame: gdb.Frame) -> gdb.Block | None:
     """The block of a frame's function."""
     try:
         block: gdb.Block | None = frame.block()
@@ -148,8 +142,14 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
         thread.switch()
     rows: list[dict[str, Any]] = []
     frame: gdb.Frame | None = newest_frame()
+    is_call = False
     while frame is not None and len(rows) < limit:
-        rows.append(_frame_row(frame))
+        is_signal = frame.type() == gdb.SIGTRAMP_FRAME
+        rows.append(_frame_row(frame, is_call and not is_signal))
+        if (
+            frame.type() != gdb.INLINE_FRAME
+        ):  # what was inlined was not called: it stands where the frame around it does
+            is_call = not is_signal
         try:
             frame = frame.older()
         except gdb.error:
@@ -157,7 +157,7 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
+def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
     position = frame.find_sal()
     table = position.symtab
     function = frame.function()
@@ -170,6 +170,7 @@ def _frame_row(frame: gdb.Frame) -> dict[str, Any]:
             file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     return {
         "pc": frame.pc(),
+        "is_call": is_call,
         "sp": _stack_pointer(frame),
         "function": _name(frame, function),
         "file": file,
@@ -188,7 +189,7 @@ def _is_between(frame: gdb.Frame) -> bool:
         return False
     if frame.type() != gdb.INLINE_FRAME:
         return bool(behind_guard(frame.pc()) != frame.pc())
-    block = _function_block(frame)
+    block = function_block(frame)
     return block is not None and source_lines.is_moved(frame.pc(), block)
 
 

@@ -16,6 +16,7 @@ from dualdbg_shared.console_text import plain
 
 from .calls import undisturbed
 from .threads import WORD, find_frame
+from .undecided import is_undecided
 
 _Kept = Union[gdb.Value, int]  # an int is the address of a Python object
 
@@ -289,6 +290,8 @@ def _expands(value: gdb.Value) -> bool:
     if printer is not None and hasattr(printer, "children"):
         return True
     type_ = value.type.strip_typedefs()
+    if is_undecided(type_):
+        return False
     if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         return _expands(value.referenced_value())
     if type_.code == gdb.TYPE_CODE_PTR:

@@ -12,9 +12,10 @@ from typing import Any, Iterator, NamedTuple, Sequence
 import gdb
 from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
 
-from . import blocks, control_flow, inlined_calls, symbols
+from . import blocks, control_flow, function_locations, inlined_calls, symbols
 from .control_flow import reached
-from .cython_lines import Lines, behind_prologue, entered, flows_of, following_in, function_at
+from .cython_lines import behind_prologue, flows_of, following_in, function_at, line_in
+from .source_lines import begins_statement
 
 _AROUND = 100  # lines
 _SHORT = 8  # instructions of a way that meets another one
@@ -37,24 +38,97 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             place = function.places[address]
             assert place is not None
             at = place.file, place.line
-            rows.append({**_row(address, at if at in lines else min(lines)), "is_sure": is_sure})
+            row = _row(address, _author(address), at if at in lines else min(lines))
+            rows.append({**row, "is_sure": is_sure})
     return rows
 
 
 def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any]]:
-    """The addresses at which control comes to the lines of functions that were inlined: each with start and end of the
-    function around it, and its C name.
+    """The addresses at which control comes to the bodies of functions that were inlined: each with start and end of the
+    function around it, and its C name. ``is_sure``: each call passes exactly one of them.
     """
     rows = []
     for start, end, name in functions:
         code = flows_of(start, end)
-        inside = {at: _is_within(at, name) for at in code}
-        if without_types(name).startswith(CYTHON_CDEF):
-            found = entered(following_in(code), start, inside)
-        else:  # its only caller is the wrapper, which runs it once
-            found = _entered_first(code, inside)
-        rows += [{**_row(behind_prologue(address, start)), "function": name} for address in found]
+        for inside in _instances(code, name):
+            found, is_sure = _entries(start, code, inside)
+            rows += [{**_row(behind_prologue(at, start), name), "is_sure": is_sure} for at in found]
     return rows
+
+
+def instance_visits(names: list[str], read: list[int]) -> list[dict[str, Any]]:
+    """The same for each function into which one of these C names was inlined, in code that gdb has read. It reads the
+    debug info of what is at the addresses ``read`` first.
+    """
+    around, within = set(), []
+    for one in function_locations.function_instances(names, names, read, []):
+        outer = blocks.outer_function(one["address"]) if one["inlined_in"] is not None else None
+        name = str(one["function"]).partition("(")[0]
+        if outer is None or name not in names:
+            continue
+        if _c_name(outer) == name:  # inlined into itself
+            within.append({**_row(one["address"], name), "is_inlined": True})
+        else:
+            around.add((blocks.entry_of(outer), outer.end, name))
+    return [*function_visits(sorted(around)), *within]
+
+
+def _instances(code: dict[int, control_flow.Flow], name: str) -> list[set[int]]:
+    """The instructions of each call of the function ``name`` that was inlined.
+
+    Of what ``def`` says the only caller is the wrapper, which runs it once, however often debug info has it.
+    """
+    found: dict[tuple[int, int], set[int]] = {}
+    is_called_by_c = without_types(name).startswith(CYTHON_CDEF)
+    for address in code:
+        for block in blocks.functions_around(address):
+            if _c_name(block) == name:
+                key = (block.start, block.end) if is_called_by_c else (0, 0)
+                found.setdefault(key, set()).add(address)
+    return list(found.values())
+
+
+def _entries(start: int, code: dict[int, control_flow.Flow], inside: set[int]) -> tuple[list[int], bool]:
+    """Where the body of these instructions is entered, and whether each call passes exactly one of the places.
+
+    One place that is before all others is on every way through the body.
+    """
+    following = following_in(code)
+
+    def first_of(places: set[int]) -> list[int]:
+        first = reached([start], lambda at: [] if at in places else following[at])
+        return _met_once(sorted(places.intersection(first)), code, following)
+
+    found = first_of(_with_statements(following, inside) or inside)
+    if _are_exclusive(found, following, inside):
+        return found, True
+    first = first_of(inside)
+    return (first, True) if len(first) == 1 else (found, False)
+
+
+def _with_statements(following: dict[int, list[int]], inside: set[int]) -> set[int]:
+    """Those of the instructions from which control comes to where a statement begins without leaving them.
+
+    The others were moved out of a body, or belong as well to what is behind it.
+    """
+    before: dict[int, list[int]] = {}
+    for at in inside:
+        for after in following[at]:
+            before.setdefault(after, []).append(at)
+    begins = [at for at in inside if begins_statement(at)]
+    return set(reached(begins, lambda at: before.get(at, [])))
+
+
+def _are_exclusive(found: list[int], following: dict[int, list[int]], inside: set[int]) -> bool:
+    """Whether no way leads from one of the entries to another one, but by a loop that calls the function again."""
+    for one in found:
+        others = set(found) - {one}
+        behind = set(reached(following[one], following.__getitem__)) if others else set()
+        if one in behind:  # the call is in a loop: what is reached within the body counts
+            behind = set(reached(following[one], lambda at: following[at] if at in inside else []))
+        if others & behind:
+            return False
+    return True
 
 
 class Found(NamedTuple):
@@ -126,15 +200,14 @@ def _functions_that_call(tables: list[gdb.Symtab], line: int) -> list[Found]:
     return rows
 
 
-def _row(address: int, at: tuple[str, int] | None = None) -> dict[str, Any]:
-    """A place; ``at`` is the line of the author's there, where that is known already.
+def _row(address: int, author: str | None, at: tuple[str, int] | None = None) -> dict[str, Any]:
+    """A place in the author's function of this C name; ``at`` is its line there, where that is known already.
 
-    ``hides``: code of Cython's or of Python's was inlined just there; ``is_inlined``: the author's function was.
+    ``hides``: other code was inlined just there; ``is_inlined``: the author's function was.
     """
-    file, line = at or Lines()(address) or (None, None)
+    file, line = at or line_in(address, author) or (None, None)
     names = list(_names(address))
-    author = _author(address)
-    depth = names.index(author) if author is not None else 0
+    depth = names.index(author) if author in names else 0
     return {
         "address": address,
         "file": file,
@@ -158,19 +231,6 @@ def _c_name(block: gdb.Block) -> str:
 def _author(address: int) -> str | None:
     """The C name of the author's function that an instruction belongs to; None in Cython's own code."""
     return next((name for name in _names(address) if is_cython_authors(name)), None)
-
-
-def _is_within(address: int, name: str) -> bool:
-    """Whether the instruction belongs to the function ``name``, or to one that was inlined there."""
-    return name in _names(address)
-
-
-def _entered_first(flows: dict[int, control_flow.Flow], inside: dict[int, bool]) -> list[int]:
-    """The instructions ``inside`` to which control may come before all others of them."""
-    following = following_in(flows)
-    outside = {address: [] if inside[address] else after for address, after in following.items()}
-    first = reached([next(iter(flows))], outside.__getitem__)
-    return _met_once(sorted(address for address in first if inside[address]), flows, following)
 
 
 def _met_once(

@@ -9,7 +9,7 @@ from functools import partial
 import gdb
 from dualdbg_helpers import language
 
-from .breakpoints import when_gone
+from .deletions import when_gone
 from .threads import find_frame
 
 # By their bytes, LP64.

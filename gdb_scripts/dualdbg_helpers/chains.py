@@ -9,7 +9,7 @@ from typing import Any
 
 import gdb
 
-from . import containers, language
+from . import containers, language, sequences
 from .actual import actual
 
 _NAME = re.compile(r"(?:::)?[A-Za-z_$]\w*(?:::~?[A-Za-z_]\w*)*")
@@ -19,7 +19,6 @@ _CLOSING = {"(": ")", "[": "]"}
 _PART = "dualdbg_part"  # the value so far, as a convenience variable
 
 _MAP = re.compile(r"^std::(?:__\w+::)?(?:unordered_)?map<")
-_DEQUE = re.compile(r"^std::(?:__\w+::)?deque<")
 _OPTIONAL = re.compile(r"^std::optional<")
 _EIGEN = re.compile(r"^Eigen::(?:Matrix|Array)<")
 # In ATen, or where PyTorch has moved them to.
@@ -40,20 +39,30 @@ def evaluate(expression):
     """The value of an expression in the selected frame."""
     chain = _parse(expression.strip()) if language.is_like_ours() else None
     if chain is None:
-        return language.evaluate_for_user(expression)
+        return _as_a_whole(expression)
     signs, first, steps = chain
     try:
         value = _first(first)
     except gdb.error:
-        return language.evaluate_for_user(expression)  # it may have a meaning as a whole: a type, a template
+        return _as_a_whole(expression)  # it may have a meaning as a whole: a type, a template
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_FUNC:
-        return language.evaluate_for_user(expression)
+        return _as_a_whole(expression)
     at = 0
     while at < len(steps):
         value, at = _step(_referred(value), steps, at)
     for sign in reversed(signs):
         value = _dereferenced(_referred(value)) if sign == "*" else _by_gdb(_referred(value), "&", "")
     return value
+
+
+def _as_a_whole(expression):
+    sequences.refused.clear()
+    try:
+        return language.evaluate_for_user(expression)
+    except gdb.error:
+        if not sequences.refused:
+            raise
+        raise gdb.GdbError(sequences.refused[-1]) from None
 
 
 # -- parsing ---------------------------------------------------------------------------------------
@@ -138,7 +147,7 @@ def _first(first):
 
 def _step(value, steps, at):
     """``(the value after the step at ``at``, the number of the next step)``."""
-    step, name = steps[at], containers.name_of(value)
+    step, name = steps[at], sequences.name_of(value)
     if step.kind == INDEX:
         return _indexed(value, name, steps, at)
     if step.kind == CALL:
@@ -147,7 +156,7 @@ def _step(value, steps, at):
         return _by_gdb(value, "", f"({step.text})"), at + 1
     if step.sign == "->" and _OPTIONAL.match(name):
         value, step = containers.content(value), Step(MEMBER, step.text, ".")
-        name = containers.name_of(value)
+        name = sequences.name_of(value)
     if at + 1 < len(steps) and steps[at + 1].kind == CALL:
         return _method(value, name, step, steps[at + 1].text), at + 2
     return _member(value, step), at + 1
@@ -157,8 +166,9 @@ def _indexed(value, name, steps, at):
     text = steps[at].text
     if _MAP.match(name):
         return containers.entry(value, text), at + 1
-    if _DEQUE.match(name):
-        return containers.Deque(value).element(_number(text)), at + 1
+    sequence = sequences.of(value)
+    if sequence is not None:
+        return sequence.element(_number(text)), at + 1
     if containers.is_string(value):
         return containers.character(value, _number(text)), at + 1
     if _EIGEN.match(name):
@@ -175,8 +185,10 @@ def _indexed(value, name, steps, at):
 def _method(value, name, step, arguments):
     if step.sign == "." and _MAP.match(name) and step.text == "at":
         return containers.entry(value, arguments)
-    if step.sign == "." and _DEQUE.match(name) and step.text == "at":
-        return containers.Deque(value).element(_number(arguments))
+    sequence = sequences.of(value) if step.sign == "." and step.text in ("at", "front", "back") else None
+    if sequence is not None:
+        first_or_last = 0 if step.text == "front" else sequence.size - 1
+        return sequence.element(_number(arguments) if arguments else first_or_last)
     if step.sign == "." and step.text in ("size", "length") and containers.is_string(value):
         return containers.length(value)
     if step.sign == "." and _OPTIONAL.match(name) and not arguments:
@@ -200,7 +212,7 @@ def _member(value, step):
 
 
 def _dereferenced(value):
-    if _OPTIONAL.match(containers.name_of(value)):
+    if _OPTIONAL.match(sequences.name_of(value)):
         return containers.content(value)
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         return value.dereference()

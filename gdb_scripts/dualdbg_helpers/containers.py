@@ -1,4 +1,4 @@
-"""Elements of C++ containers by index and by key, from their layout: no function of the program is called.
+"""What C++ maps have under a key, and what other types hold, from their layout: no function of the program is called.
 
 The layouts are those of libstdc++, Eigen and PyTorch; the entries of maps are found by GCC's own printers.
 """
@@ -8,92 +8,15 @@ import re
 import time
 
 import gdb
-import gdb.xmethod
 from dualdbg_shared.patience import factor
 
 from . import language
+from .sequences import name_of
 
 MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
 
 _STRING = re.compile(r"^std::(?:__\w+::)?basic_string<char")
 _VIEW = re.compile(r"^std::(?:__\w+::)?basic_string_view<char")
-
-
-def name_of(value):
-    """The name of a value's type, without typedefs and qualifiers."""
-    return value.type.strip_typedefs().unqualified().name or ""
-
-
-# -- std::deque ------------------------------------------------------------------------------------
-
-
-class Deque:
-    """A ``std::deque``: blocks of elements, the first of which begins somewhere inside (bits/stl_deque.h)."""
-
-    def __init__(self, value):
-        start, finish = value["_M_impl"]["_M_start"], value["_M_impl"]["_M_finish"]
-        element = start["_M_cur"].type.strip_typedefs().target()
-        self._per_block = 512 // element.sizeof if element.sizeof < 512 else 1
-        self._nodes = start["_M_node"]
-        self._first = int(start["_M_cur"] - start["_M_first"])
-        blocks = int(finish["_M_node"] - start["_M_node"])
-        self.size = blocks * self._per_block + int(finish["_M_cur"] - finish["_M_first"]) - self._first
-
-    def element(self, index):
-        """The element at ``index``. Raises gdb.GdbError outside of the deque."""
-        if not 0 <= index < self.size:
-            raise gdb.GdbError(f"there is no element {index}: it has {self.size}")
-        place = self._first + index
-        return self._nodes[place // self._per_block][place % self._per_block]
-
-
-class _DequeWorker(gdb.xmethod.XMethodWorker):  # type: ignore[misc]
-    def __init__(self, element, method):
-        self._element, self._method = element, method
-
-    def get_arg_types(self):
-        return language.find_type("unsigned long") if self._method in ("at", "operator[]") else None
-
-    def get_result_type(self, value, index=None):
-        plain = {"size": "unsigned long", "empty": "bool"}.get(self._method)
-        return language.find_type(plain) if plain else self._element
-
-    def __call__(self, value, index=None):
-        deque = Deque(value)
-        if self._method == "size":
-            return deque.size
-        if self._method == "empty":
-            return deque.size == 0
-        return deque.element(
-            0 if self._method == "front" else deque.size - 1 if self._method == "back" else int(index)
-        )
-
-
-class DequeMethods(gdb.xmethod.XMethodMatcher):  # type: ignore[misc]
-    """Methods in the place of GCC's own, which up to GCC 13 take every deque to begin at the start of a block."""
-
-    REPLACED = "libstdc++::deque"
-    _NAMES = ("empty", "size", "front", "back", "at", "operator[]")
-
-    def __init__(self):
-        super().__init__("dualdbg::deque")
-        self.methods = [gdb.xmethod.XMethod(name) for name in self._NAMES]
-
-    def match(self, class_type, method_name):
-        if method_name not in self._NAMES or not re.match(
-            r"^std::(?:__\w+::)?deque<.*>$", class_type.name or ""
-        ):
-            return None
-        return _DequeWorker(class_type.template_argument(0), method_name)
-
-
-def register_methods():
-    """gdb evaluates methods of a ``std::deque`` by our code from now on."""
-    for place in (gdb, *gdb.objfiles()):
-        for matcher in place.xmethods:
-            if matcher.name == DequeMethods.REPLACED:
-                matcher.enabled = False
-    gdb.xmethod.register_xmethod_matcher(None, DequeMethods(), replace=True)
 
 
 # -- maps ------------------------------------------------------------------------------------------

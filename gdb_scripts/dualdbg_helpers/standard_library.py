@@ -11,7 +11,7 @@ from pathlib import Path
 import gdb
 import gdb.types
 
-from . import containers, language
+from . import language, sequences
 
 _COLLECTION = "libstdc++-v6"  # the name under which they register
 # The line of the script beside the library that names their folder: GCC's libstdc++-v3/python/hook.in.
@@ -30,7 +30,7 @@ def register():
         from libstdcxx.v6 import register_libstdcxx_printers
 
         register_libstdcxx_printers(None)
-        containers.register_methods()
+        sequences.register_methods()
     except Exception as error:  # code of another project, perhaps for another version of gdb
         gdb.write("dualdbg: GCC's printers in %s do not work: %s\n" % (folder, error), gdb.STDERR)
 

@@ -99,13 +99,19 @@ def read_maps(pid: int) -> str:
 
 def mappings(text: str, link: str = "/") -> List[Mapping]:
     """The rows of /proc/PID/maps. ``link`` is the process's root_link(); the paths are those that it knows."""
-    rows = []
-    for line in text.split("\n"):  # splitlines() would also break a line at other characters of a path
-        fields = line.split(None, 5)
-        if fields:
-            start, _, end = fields[0].partition("-")
-            path = inside(fields[5], link) if len(fields) > 5 else ""
-            rows.append(
-                Mapping(int(start, 16), int(end, 16), int(fields[2], 16), path, fields[1], int(fields[4]))
-            )
-    return rows
+    return [mapping(line, link) for line in lines_of_maps(text)]
+
+
+def lines_of_maps(text: str) -> List[str]:
+    """The lines of /proc/PID/maps."""
+    return [
+        line for line in text.split("\n") if line
+    ]  # splitlines() would break a path at other characters too
+
+
+def mapping(line: str, link: str = "/") -> Mapping:
+    """One row of :func:`mappings`."""
+    fields = line.split(None, 5)
+    start, _, end = fields[0].partition("-")
+    path = inside(fields[5], link) if len(fields) > 5 else ""
+    return Mapping(int(start, 16), int(end, 16), int(fields[2], 16), path, fields[1], int(fields[4]))

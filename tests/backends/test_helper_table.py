@@ -18,7 +18,8 @@ SENT_BY_OTHERS = {"leave"}  # by the guard of an attached session, session/attac
 
 def table() -> dict[str, tuple[str, str]]:
     tree = ast.parse((PACKAGE / "table.py").read_text())
-    value = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    assigned = (node for node in tree.body if isinstance(node, ast.Assign))
+    value = next(node.value for node in assigned if ast.unparse(node.targets[0]) == "COMMANDS")
     found: dict[str, tuple[str, str]] = ast.literal_eval(value)
     return found
 

@@ -200,11 +200,14 @@ def test_a_spec_that_cannot_be_read(folder: Path, spec: str) -> None:
 
 def test_two_specs_that_mean_the_same(folder: Path) -> None:
     path = script(folder, "x = 1\ny = 2\n")
-    done = dualdbg("run", "--batch", "--json", "-b", "program.py:2", "-b", f"{path}:2", "-x", "info b", path)
+    specs = ["-b", "program.py:2", "-b", f"{path}:2"]
+    later = ["-x", "info b", "-x", "delete 1", "-x", f"break {folder}/./program.py:2"]
+    done = dualdbg("run", "--batch", "--json", *specs, *later, path)
     assert done.status == 0
     assert len(done.of("stopped")) == 1
     assert [event["message"] for event in done.of("notice")] == [
-        "breakpoint 2 means the same place as breakpoint 1"
+        "breakpoint 2 means the same place as breakpoint 1",
+        "breakpoint 3 means the same place as breakpoint 2",
     ]
 
 

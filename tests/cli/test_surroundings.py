@@ -268,3 +268,31 @@ def test_a_home_that_nobody_has(tmp_path: Path, words: list[str]) -> None:
     done = dualdbg("run", "--batch", *words, "program.py", cwd=tmp_path)
     assert done.status in (0, 2), done
     assert "did not foresee" not in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "before", [["--batch"], ["--batch", "-b", "getsid"], ["--native", "--batch", sys.executable]]
+)
+def test_a_program_has_the_descriptors_that_dualdbg_was_started_with(
+    before: list[str], tmp_path: Path
+) -> None:
+    """A shell's ``<(command)``, for one: its end of the pipe has a number that is named as an argument."""
+    (tmp_path / "program.py").write_text(
+        "import os, sys\nprint(open(int(sys.argv[1])).read())\nos.getsid(0)\n"
+    )
+    ours, theirs = os.pipe()
+    os.write(theirs, b"passed on")
+    os.close(theirs)
+    try:
+        done = subprocess.run(
+            [*DUALDBG, "run", *before, "program.py", str(ours)],
+            cwd=tmp_path,
+            env=environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            pass_fds=[ours],
+        )
+    finally:
+        os.close(ours)
+    assert "passed on\n" in done.stdout, done

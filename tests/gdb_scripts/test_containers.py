@@ -140,3 +140,66 @@ def test_objects_have_their_own_class(seen: dict[str, Any]) -> None:
 def test_what_is_not_there_is_said(seen: dict[str, Any]) -> None:
     for expression, message in ABSENT.items():
         assert message in seen["rows"][expression].get("error", ""), (expression, seen["rows"][expression])
+
+
+SEQUENCES = """\
+#include <array>
+#include <bitset>
+#include <cstdio>
+#include <span>
+#include <string_view>
+#include <vector>
+std::vector<int> numbers, none;
+std::vector<bool> flags;
+std::vector<std::vector<short>> nested;
+std::array<int, 5> fixed;
+std::array<int, 0> empty;
+std::span<int> part;
+std::span<int, 3> three(fixed.begin(), 3);
+std::string_view text = "some text";
+std::bitset<5> few;
+std::bitset<200> many;
+extern "C" __attribute__((noinline)) void look() { asm volatile("" ::: "memory"); }
+template <class T> void tell(const char *name, T &one) {
+    printf("%s.size()\\t%d\\n", name, (int)one.size());
+    for (int i = 0; i < (int)one.size(); i++) {
+        printf("%s[%d]\\t%d\\n", name, i, (int)one[i]);
+        printf("%s[%d] + 1\\t%d\\n", name, i, (int)one[i] + 1);
+    }
+}
+int main() {
+    for (int i = 0; i < 150; i++) numbers.push_back(i * 7 - 3), flags.push_back(i * i % 7 < 3);
+    flags.erase(flags.begin());
+    for (int i = 0; i < 5; i++) fixed[i] = 10 - i, nested.emplace_back(i, i + 1);
+    for (int i = 0; i < 200; i++) many[i] = i % 3 == 0 || i > 190;
+    few[1] = few[4] = 1;
+    part = std::span<int>(numbers).subspan(3, 4);
+    tell("numbers", numbers), tell("flags", flags), tell("fixed", fixed), tell("part", part), tell("three", three);
+    tell("text", text), tell("few", few), tell("many", many), tell("none", none), tell("nested[3]", nested[3]);
+    printf("nested[4][3]\\t%d\\nnumbers.back()\\t%d\\nempty.size()\\t0\\n", nested[4][3], numbers.back());
+    fflush(stdout);
+    look();
+}
+"""
+OUTSIDE = {
+    "numbers[150]": 150,
+    "numbers[-1]": 150,
+    "flags[149]": 149,
+    "fixed[5]": 5,
+    "part[4]": 4,
+    "three[3]": 3,
+}
+OUTSIDE |= {"text[9]": 9, "few[5]": 5, "many[200]": 200, "none[0]": 0, "none.front()": 0, "empty[0]": 0}
+OUTSIDE |= {"nested[4][4]": 4, "numbers.at(150)": 150, "numbers[1] + numbers[150]": 150, "few[5] + 1": 5}
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_elements_by_number_and_none_outside(level: str, tmp_path: Path) -> None:
+    source, program = tmp_path / "sequences.cpp", tmp_path / "sequences"
+    source.write_text(SEQUENCES)
+    command = [require(shutil.which("g++"), "a C++ compiler"), "-g", "-std=c++20", level, source]
+    subprocess.run([*command, "-o", program], check=True)
+    found = look(program, *OUTSIDE)
+    assert found["wrong"] == [] and found["count"] > 900
+    for expression, size in OUTSIDE.items():
+        assert f": it has {size}" in found["rows"][expression].get("error", ""), expression

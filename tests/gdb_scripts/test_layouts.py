@@ -15,6 +15,7 @@ import pytest
 from dualdbg.snapshot.cpython import torch_distributed
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
 from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
+from tests.gdb_scripts.test_tensors import UNLIKE_REPR
 
 pytestmark = [pytest.mark.torch]
 
@@ -66,11 +67,20 @@ def renumber(enum: str, by: int) -> Callable[[dict[str, Any]], None]:
     return edit
 
 
+def swap(enum: str, one: str, other: str) -> Callable[[dict[str, Any]], None]:
+    def edit(table: dict[str, Any]) -> None:
+        values = table["enums"][enum]
+        values[one], values[other] = values[other], values[one]
+
+    return edit
+
+
 @pytest.mark.parametrize(
     "edit",
     [
         move("c10::TensorImpl", "numel_", 8),
         renumber("c10::ScalarType", 1),
+        swap("c10::ScalarType", "Float", "Double"),
         *(
             pytest.param(edit, marks=pytest.mark.exhaustive)
             for edit in (
@@ -210,10 +220,28 @@ def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: P
     outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
     assert outcome.data(1)["repr"] == outcome.published["more"]["repr"]
     assert (
-        "the nearest to 2.13.0; what could be checked fits the process, the rest may not"
-        in outcome.data(1)["layout"]
+        "near 2.13.0; what could be checked fits the process, the rest may not" in outcome.data(1)["layout"]
     )
     assert "no table for version 2.13.0" in outcome.output(2)
+
+
+def test_of_an_unknown_version_the_library_itself_numbers_the_element_types(
+    copy: Path, tmp_path: Path
+) -> None:
+    """The table of 2.12 is as near as that of 2.14, and does not fit; that one has an element type more."""
+    (copy / TABLE).unlink()
+    program = [sys.executable, HERE / "targets" / "tensors.py", "1", ENTRY.parent / TABLE]
+    addresses = run_gdb(program, [], tmp_path).published["addresses"]
+    names = [name for name in addresses if name.startswith("dtype_") and name not in UNLIKE_REPR]
+    commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
+    commands = ["set dualdbg compiler no-such-compiler", *commands, "dualdbg-layout"]
+    outcome = run_gdb(program, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    expected = outcome.published["more"]["repr"]
+    found = {name: outcome.data(1 + index)["repr"] for index, name in enumerate(names)}
+    assert len(found) > 15
+    assert found == {name: expected[name] for name in names}
+    assert "believed: table for torch 2.14.1, near 2.13.0; " in outcome.output(len(commands) - 1)
+    assert "refused: table for torch 2.12.1, near 2.13.0: " in outcome.output(len(commands) - 1)
 
 
 def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path, tmp_path: Path) -> None:
@@ -224,7 +252,7 @@ def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Pa
     commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
     outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
     assert "does not fit" in outcome.error(1)
-    assert "refused: table for torch 2.13.0, the nearest to 2.13.0" in outcome.output(2)
+    assert "refused: table for torch 2.13.0, near 2.13.0" in outcome.output(2)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
 from tests.gdb_scripts.test_python_objects import executable
-from tests.support import other_interpreter
+from tests.support import FREE_THREADED, other_interpreter
 
 EXAMPLES = 150
 # Which characters are printable depends on the version of Unicode that an interpreter has; not these.
@@ -111,7 +111,7 @@ def expressions() -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module", params=python_versions.NAMES)
+@pytest.fixture(scope="module", params=[*python_versions.NAMES, *FREE_THREADED])
 def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Every object of the target, by name, as ``dualdbg-json pyobject`` describes it."""
     python = other_interpreter(request.param)

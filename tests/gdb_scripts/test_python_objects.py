@@ -10,10 +10,10 @@ import pytest
 
 from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
-from tests.support import other_interpreter
+from tests.support import FREE_THREADED, other_interpreter
 
 
-@pytest.fixture(scope="module", params=[*python_versions.NAMES, "3.13t", "3.14t"])
+@pytest.fixture(scope="module", params=[*python_versions.NAMES, *FREE_THREADED])
 def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Every object of the target, by name, as ``dualdbg-json pyobject`` describes it."""
     python = other_interpreter(request.param)

@@ -68,7 +68,13 @@ LAYERS = {
     "nanobind": Layer("corpus_nanobind", ("corpus.cpp", "corpus_nanobind.cpp"), _nanobind),
 }
 RUST = {"rust": "corpus_rust", "pyo3": "corpus_pyo3"}
-CYTHON = {"cython": "corpus_cython", "cython-steps": "corpus_steps"}
+CYTHON = {
+    "cython": "corpus_cython",
+    "cython-steps": "corpus_steps",
+    "cython-kinds": "corpus_kinds",
+    "cython-pure": "corpus_pure",
+}
+AS_CXX = {"cython-kinds"}
 OTHERS = {"indirect": Layer("indirect", ("indirect.cpp",)), "shown": Layer("shown", ("shown.cpp",))}
 
 MODULES = {**{name: layer.module for name, layer in LAYERS.items()}, **RUST, **CYTHON}
@@ -116,14 +122,14 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
     recipe = {**LAYERS, **OTHERS}[layer]
     include = Path(sysconfig.get_path("include"))
     common = ["-shared", "-fPIC", "-std=c++17", f"-I{include}", f"-I{SOURCES}"]
-    sources = [str(SOURCES / name) for name in recipe.sources]
+    sources = [SOURCES / name for name in recipe.sources]
     output = recipe.module + sysconfig.get_config_var("EXT_SUFFIX")
     try:
         extra = recipe.arguments()
     except ImportError as error:
         raise BuildError(f"{error}; type: pip install '.[dev]'") from error
-    commands = {output: [*common, *VARIANTS[variant], *sources, *extra]}
-    inputs = [SOURCES / "corpus.hpp", *(SOURCES / name for name in recipe.sources), include / "patchlevel.h"]
+    commands = {output: [*common, *VARIANTS[variant], *map(str, sources), *extra]}
+    inputs = [*sorted(SOURCES.glob("*.hpp")), *sources, include / "patchlevel.h"]
     return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
 
 
@@ -168,7 +174,8 @@ def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
     import Cython
 
     module = CYTHON[layer]
-    source = SOURCES / f"{module}.pyx"
+    source = next(SOURCES.glob(f"{module}.py*"))
+    language, options = ("c++", ["--cplus"]) if layer in AS_CXX else ("c", [])
     digest = hashlib.sha256(source.read_bytes() + Cython.__version__.encode()).hexdigest()[:8]
     generated = build_dir / f"{module}-{digest}.c"
     if not generated.is_file():
@@ -181,6 +188,7 @@ def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
                 "cython",
                 "-3",
                 "--line-directives",
+                *options,
                 str(source),
                 "-o",
                 str(written),
@@ -197,7 +205,7 @@ def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
         f"-I{include}",
         *{**VARIANTS, **MORE_OF_CYTHON}[variant],
         "-x",
-        "c",
+        language,
         str(generated),
     ]
     return compile_once(f"corpus-{layer}-{variant}", {output: arguments}, [generated], build_dir)

@@ -140,9 +140,10 @@ def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
         text = f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
         if calls[name] == seen.hits[spec]:
             continue
-        # Of a line of which no statement begins gdb may not have all places.
+        # GCC 14 leaves a copy of the line to a row of another one, and the breakpoint says that it may stop less often.
+        mixed = spec in seen.uncertain and seen.hits[spec] < calls[name]
         if (
-            (line not in begin and spec in seen.unsure)
+            mixed
             or is_in_a_loop(begin.get(line, set()), set(seen.places[spec]), flow)
             or (line not in begin and line not in seen.lines[spec])
         ):
@@ -150,7 +151,7 @@ def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
         else:
             wrong.append(text)
     print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong; {told}")
-    assert len(lines) >= 14 and not wrong and len(told) <= 2, "\n".join([*wrong, *told])
+    assert len(lines) >= 14 and not wrong and len(told) <= 1, "\n".join([*wrong, *told])
 
 
 def is_in_a_loop(begin: set[int], places: set[int], flow: dict[int, control_flow.Function]) -> bool:

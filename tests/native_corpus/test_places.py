@@ -72,7 +72,9 @@ class Seen:
     hits: dict[str, int] = field(default_factory=dict)
     places: dict[str, list[int]] = field(default_factory=dict)
     lines: dict[str, set[int | None]] = field(default_factory=dict)  # at which they are told to be
-    unsure: set[str] = field(default_factory=set)  # of which it is said that they may be missed
+    uncertain: set[str] = field(
+        default_factory=set
+    )  # of which it says that they may not stop as often as they run
     bodies: dict[int, int] = field(default_factory=dict)  # where each function begins -> its place
 
 
@@ -130,7 +132,7 @@ def in_dualdbg(library: Path, program: str, tmp_path: Path, names: list[str], li
             seen.places[row.spec.text] = places_of(row, there)
             seen.lines[row.spec.text] = {one.line for one in row.locations}
             if row.state is BreakpointState.UNCERTAIN:
-                seen.unsure.add(row.spec.text)
+                seen.uncertain.add(row.spec.text)
         assert there.library is not None
         starts = [entry.value for entry in there.library.tables[0].functions()]
         found = await native.function_bodies([start + there.bias for start in starts])

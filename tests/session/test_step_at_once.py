@@ -17,6 +17,7 @@ from dualdbg.session.stepping import foresight
 from dualdbg.symbols.address_space import Module
 from tests import support
 from tests.session.driver import Driver, name, run_session
+from tests.support import require
 
 Env = dict[str, str]
 BEGINS_WITH_INLINED = """\
@@ -64,6 +65,7 @@ async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], li
             one.role,
             getattr(one, "library", None),
             getattr(one, "inlined", None),
+            getattr(one, "source_language", None),
         )
         for one in (await driver.stack()).frames
     ]
@@ -210,3 +212,42 @@ def test_what_was_damaged_in_the_cache_is_made_anew(
         one.write_bytes(bytes(one.stat().st_size))
     assert frames() == before
     assert all(any(one.read_bytes()) for one in made)
+
+
+INLINED = """\
+#include <Python.h>
+namespace geo {
+int deep(int value) { return value + 1; }
+static inline __attribute__((always_inline)) int middle(int value) { return deep(value) * 2; }
+}
+static PyObject *call(PyObject *, PyObject *value) { return PyLong_FromLong(geo::middle(PyLong_AsLong(value))); }
+static PyMethodDef methods[] = {{"call", call, METH_O, 0}, {}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "always", 0, -1, methods};
+PyMODINIT_FUNC PyInit_always() { return PyModule_Create(&module); }
+"""
+
+
+def test_what_was_inlined_has_its_scopes_where_gdb_has_lines_alone(tmp_path: Path) -> None:
+    source, script = tmp_path / "always.cpp", tmp_path / "program.py"
+    source.write_text(INLINED)
+    script.write_text("import always\nx = 1\nalways.call(3)\n")
+    output = tmp_path / f"always{sysconfig.get_config_var('EXT_SUFFIX')}"
+    options = ["-shared", "-fPIC", "-g", "-O0", f"-I{sysconfig.get_path('include')}", "-o", str(output)]
+    subprocess.run([require(shutil.which("g++"), "g++"), *options, str(source)], check=True)
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        reader, module = driver.session.inspector.reader, _module(driver, "always")
+        (deep,) = driver.session.code.image.find("deep", [module])
+        await driver.session.breakpoints.add(f"*{deep.address:#x}")
+        await reader.prepare_lines(module)
+        await driver.resume()
+        frames = [one for one in (await driver.stack()).frames if isinstance(one, NativeFrame)][:3]
+        assert [(name(one), one.inlined, one.source_language) for one in frames] == [
+            ("geo::deep", False, "c++"),
+            ("geo::middle", True, "c++"),
+            ("call", False, "c++"),
+        ]
+        await driver.finish_run()
+
+    run_session(work, script, "program.py:2", env={"PYTHONPATH": str(tmp_path)})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.driver import JsonRun
-from tests.support import is_running, require, wait_until
+from tests.support import ROOT, is_running, require, wait_until
 
 pytestmark = [pytest.mark.torch]
 
@@ -30,23 +30,22 @@ while [ ! -e {folder}/go ]; do sleep 0.05; done
 FAILS = "echo 'types.cpp:1:1: error: out of luck' >&2; exit 1"
 
 
-class Rig:
-    """A session at a breakpoint in PyTorch, with no other layouts than those of a compiler that waits."""
+def waiting_compiler(path: Path, folder: Path, then: str) -> Path:
+    """A program that notes in ``folder`` that it runs, and waits there for a word before it does ``then``."""
+    path.write_text(WAITS.format(folder=folder, then=then))
+    path.chmod(0o755)
+    return path
 
-    def __init__(self, folder: Path, cache: Path, then: str) -> None:
+
+class Rig:
+    """A session at a breakpoint in PyTorch, and the compiler in its folder."""
+
+    def __init__(self, folder: Path, env: dict[str, str]) -> None:
         self.folder = folder
-        compiler = folder / "compiler"
-        compiler.write_text(WAITS.format(folder=folder, then=then))
-        compiler.chmod(0o755)
         (folder / "program.py").write_text(PROGRAM)
-        self.run = JsonRun(
-            *("-b", "at::native::relu", "--python", sys.executable, "program.py"),
-            cwd=folder,
-            env={"XDG_CACHE_HOME": str(cache)},
-        )
+        words = ("-b", "at::native::relu", "--python", sys.executable, "program.py")
+        self.run = JsonRun(*words, cwd=folder, env=env)
         self.stopped()
-        self.run.send("gdb set dualdbg layouts types-object")
-        self.run.send(f"gdb set dualdbg compiler {compiler}")
 
     def stopped(self) -> None:
         self.run.next("stopped")
@@ -70,8 +69,65 @@ class Rig:
         return event
 
 
+def by_compiler(folder: Path, cache: Path, then: str) -> Rig:
+    """A session with no other layouts than those of a compiler that waits."""
+    rig = Rig(folder, {"XDG_CACHE_HOME": str(cache)})
+    rig.run.send("gdb set dualdbg layouts types-object")
+    rig.run.send(f"gdb set dualdbg compiler {waiting_compiler(folder / 'compiler', folder, then)}")
+    return rig
+
+
+def unknown(folder: Path, tables: str, then: str | None) -> Rig:
+    """A session by a dualdbg that has these layout tables, but none of this PyTorch; ``then``: what g++ does there."""
+    own, programs = folder / "own", folder / "bin"
+    for name in ("dualdbg", "gdb_scripts"):
+        shutil.copytree(ROOT / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (own / "gdb_scripts" / "dualdbg_helpers" / "layout" / "tables").iterdir():
+        if path.match("torch-2.13.*") or not path.match(tables):
+            path.unlink()
+    programs.mkdir()
+    for name in ("gdb", "sh", "mv", "sleep"):
+        (programs / name).symlink_to(require(shutil.which(name), name))
+    if then is not None:
+        waiting_compiler(programs / "g++", folder, then)
+    return Rig(
+        folder, {"PYTHONPATH": f"{own}", "PATH": f"{programs}", "XDG_CACHE_HOME": f"{folder / 'cache'}"}
+    )
+
+
+def test_a_pytorch_for_which_there_is_no_table_is_compiled_beside_the_session(tmp_path: Path) -> None:
+    """Nothing is set or asked for: the first value has it done."""
+    rig = unknown(tmp_path, "none", FAILS)
+    assert "is being compiled (" in rig.argument()
+    assert rig.run.next("progress")["what"].startswith("compiling the types of PyTorch")
+    rig.run.send("continue")
+    rig.stopped()
+    assert is_running(rig.compiler())
+    rig.go()
+    assert "out of luck" in rig.notice("could not be compiled")["message"]
+    rig.run.send("quit")
+    rig.run.finish()
+
+
+def test_without_a_compiler_a_table_that_fits_the_running_library_is_used(tmp_path: Path) -> None:
+    rig = unknown(tmp_path, "torch-*.json", None)
+    assert rig.argument() == "float32 [2] cpu"
+    rig.run.send("quit")
+    rig.run.finish()
+    assert not [event for event in rig.run.seen if event["event"] == "progress"]
+
+
+def test_without_a_compiler_and_a_table_that_fits_it_says_what_is_missing(tmp_path: Path) -> None:
+    rig = unknown(tmp_path, "torch-2.12.*", None)
+    said = rig.argument()
+    assert "does not fit this process" in said
+    assert "no compiler 'g++'" in said
+    rig.run.send("quit")
+    rig.run.finish()
+
+
 def test_the_session_goes_on_and_says_why_it_failed(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, tmp_path / "cache", FAILS)
+    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
     assert "is being compiled (" in rig.argument()
     compiler = rig.compiler()
     assert rig.run.next("progress")["what"].startswith("compiling the types of PyTorch")
@@ -90,7 +146,7 @@ def test_the_session_goes_on_and_says_why_it_failed(tmp_path: Path) -> None:
 
 
 def test_the_compiler_ends_with_the_session(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, tmp_path / "cache", FAILS)
+    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
     rig.argument()
     compiler = rig.compiler()
     rig.run.send("quit")
@@ -99,7 +155,7 @@ def test_the_compiler_ends_with_the_session(tmp_path: Path) -> None:
 
 
 def test_the_compiler_ends_where_the_session_is_killed(tmp_path: Path) -> None:
-    rig = Rig(tmp_path, tmp_path / "cache", FAILS)
+    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
     rig.argument()
     compiler = rig.compiler()
     rig.run.process.kill()
@@ -110,7 +166,7 @@ def test_the_compiler_ends_where_the_session_is_killed(tmp_path: Path) -> None:
 def test_values_are_shown_when_the_types_are_there(tmp_path: Path) -> None:
     """By the real compiler, of the real headers. The next session finds them."""
     real = require(shutil.which("g++"), "a C++ compiler")
-    rig = Rig(tmp_path, tmp_path / "cache", f'exec {real} "$@"')
+    rig = by_compiler(tmp_path, tmp_path / "cache", f'exec {real} "$@"')
     assert "is being compiled (" in rig.argument()
     rig.go()
     rig.notice("are compiled (")
@@ -118,7 +174,7 @@ def test_values_are_shown_when_the_types_are_there(tmp_path: Path) -> None:
     rig.run.send("quit")
     rig.run.finish()
     (tmp_path / "pid").unlink()
-    again = Rig(tmp_path, tmp_path / "cache", FAILS)
+    again = by_compiler(tmp_path, tmp_path / "cache", FAILS)
     assert again.argument() == "float32 [2] cpu"
     again.run.send("quit")
     again.run.finish()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.driver import dualdbg
-from tests.support import find_interpreter, read_ready, require, wait_until
+from tests.support import FREE_THREADED, find_interpreter, read_ready, require, wait_until
 
 SPINNING = """
 import os, threading, time
@@ -60,7 +60,7 @@ work(1)
 """
 
 
-@pytest.fixture(params=["3.13t", "3.14t"])
+@pytest.fixture(params=FREE_THREADED)
 def python(request: pytest.FixtureRequest) -> Path:
     found = find_interpreter(request.param)
     return require(

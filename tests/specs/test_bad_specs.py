@@ -33,7 +33,12 @@ BAD = [
         4,
         f"suffixes: {SUFFIXES}; a C++ name is written without its return type",
     ),
-    ("foo.cpp", "the line is missing", 7, "for example foo.cpp:12"),
+    (
+        "foo.cpp",
+        "the line is missing",
+        7,
+        "for example foo.cpp:12; a function of Cython that is called so: cpp",
+    ),
     ("foo.cpp:abc", "a line's number belongs here", 8, "a function is named without its file: abc"),
     ("foo.cpp:0", "lines count from 1", 8, "type foo.cpp:1"),
     ("foo.py:", "a line's number belongs here", 7, "for example foo.py:12"),

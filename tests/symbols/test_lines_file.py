@@ -14,10 +14,10 @@ import pytest
 from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.symbols import cache
 from dualdbg.symbols.gdb_feed import lines_file as module
-from dualdbg.symbols.gdb_feed.lines_file import as_in_library, lines_file
+from dualdbg.symbols.gdb_feed.lines_file import as_in_library, is_plain, lines_file
+from dualdbg.symbols.gdb_feed.units import UnknownForm, units
 from dualdbg.symbols.objfile import Objfile
 from samples.native.build import build
-from tests import rows
 from tests.support import require
 from tests.symbols.conftest import HERE, run
 
@@ -53,7 +53,7 @@ def _described(folder: Path, library: Path, copy: Path) -> list[Any]:
     return answers
 
 
-@pytest.mark.parametrize("optimize", rows.some(["2", "0"], 1))
+@pytest.mark.parametrize("optimize", ["2", "0"])
 def test_all_code_is_where_it_is_in_the_extension(optimize: str, tmp_path: Path) -> None:
     (library,) = build(optimize=optimize).glob("sample_pybind*.so")
     objfile = Objfile.open(library)
@@ -70,7 +70,8 @@ def test_all_code_is_where_it_is_in_the_extension(optimize: str, tmp_path: Path)
         assert place == other_place
         assert [one[1:] for one in functions] == [one[1:] for one in other_functions]
         for (name, *_), (other, *_) in zip(functions, other_functions, strict=True):
-            assert _bare(name) == _bare(as_in_library(other))
+            assert is_plain(copy) or _bare(name) == _bare(as_in_library(other))
+    assert is_plain(copy) == (optimize == "0")
 
 
 def _bare(name: str) -> str:
@@ -90,9 +91,9 @@ def _compiled(folder: Path, *options: str) -> Objfile:
 
 
 def test_names_have_their_scopes(tmp_path: Path) -> None:
-    library = _compiled(tmp_path, "-O0", "-gdwarf-4")
+    library = _compiled(tmp_path, "-O1", "-fno-inline", "-gdwarf-4")
     copy = lines_file(library)
-    assert copy is not None
+    assert copy is not None and not is_plain(copy)
     whole, lines = _described(tmp_path, tmp_path / "code.so", copy)
     scopes = [
         {name.partition("(int")[0].partition("()")[0] for _, one in rows for name, *_ in one}
@@ -110,10 +111,38 @@ def test_debug_info_of_another_form_is_left_as_it_is(options: tuple[str, ...], t
 
 def test_abbreviations_that_are_cut_off_make_no_copy() -> None:
     table = b"\x01\x11\x01\x25\x0e\x00\x00\x02\x24\x00\x0b\x0b\x00\x00\x00"
-    assert module._without_types(table) == table.replace(b"\x02\x24", b"\x02\x1b")
+    assert module._without_types(table, True) == table.replace(b"\x02\x24", b"\x02\x1b")
     for size in range(1, len(table) - 1):
         if size != 7:  # there the table may end too
-            assert module._without_types(table[:size]) is None, size
+            assert module._without_types(table[:size], True) is None, size
+
+
+@pytest.mark.parametrize("options", [("-gdwarf-4",), ("-gdwarf-5",), ("-gdwarf-5", "-O0")])
+def test_code_that_was_not_optimised_has_no_scopes(options: tuple[str, ...], tmp_path: Path) -> None:
+    library = _compiled(tmp_path, *options)
+    copy = lines_file(library)
+    assert copy is not None and is_plain(copy)
+    whole, lines = _described(tmp_path, tmp_path / "code.so", copy)
+    for described in zip(whole, lines, strict=True):
+        (place, functions), (other_place, other_functions) = described
+        assert place == other_place
+        assert [one[1:] for one in functions] == [one[1:] for one in other_functions]
+    assert {name for _, one in lines for name, *_ in one} >= {"area", "twice", "hidden", "measure"}
+
+
+def test_units_that_are_cut_off_have_no_language(tmp_path: Path) -> None:
+    elf = _compiled(tmp_path, "-O0").elf
+    info, table = (
+        bytes(elf.view(require(elf.section(name), name))) for name in (".debug_info", ".debug_abbrev")
+    )
+    (unit,) = units(info, table, lambda offset: str(offset))
+    assert info[unit.at] == unit.language and unit.producer.isdigit()
+    for size in range(1, unit.at + 1):
+        with pytest.raises((UnknownForm, IndexError, ValueError)):
+            list(units(info[:size], table, str))
+    for size in range(1, 12):
+        with pytest.raises((UnknownForm, IndexError)):
+            list(units(info, table[:size], str))
 
 
 def test_a_copy_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

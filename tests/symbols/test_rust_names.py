@@ -142,6 +142,12 @@ def test_all_names_of_a_real_library_are_read_as_cxxfilt_reads_them(rust_samples
         ("Square::grown", ["sample_rust::shapes::Square::grown"]),
         ("Square::area", ["<sample_rust::shapes::Square as sample_rust::shapes::Shape>::area"]),
         ("Shape::area", ["<sample_rust::shapes::Square as sample_rust::shapes::Shape>::area"]),
+        (
+            "<Square as Shape>::area",
+            ["<sample_rust::shapes::Square as sample_rust::shapes::Shape>::area"],
+        ),
+        ("<Square as shapes::Other>::area", []),
+        ("<Round as Shape>::area", []),
         ("sample_rust::nothing", []),
     ],
 )

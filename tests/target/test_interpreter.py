@@ -77,9 +77,11 @@ ANSWER = {
 }
 
 
-def test_another_implementation_is_named(tmp_path: Path) -> None:
-    path = program(tmp_path, f"#!/bin/sh\necho 'dualdbg:{json.dumps(ANSWER)}'\n")
-    with pytest.raises(UsageError, match="is pypy, not CPython"):
+@pytest.mark.parametrize("name", ["pypy", "graalpy"])
+def test_another_implementation_is_named(name: str, tmp_path: Path) -> None:
+    answer = json.dumps({**ANSWER, "implementation": name})
+    path = program(tmp_path, f"#!/bin/sh\necho 'dualdbg:{answer}'\n")
+    with pytest.raises(UsageError, match=f"is {name}, not CPython"):
         interpreters.inspect(path)
 
 

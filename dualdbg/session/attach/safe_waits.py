@@ -110,7 +110,7 @@ def _method_of(frame: NativeFrame, captured: Captured) -> str | None:
     module = next((one for one in captured.modules if one.start <= frame.pc < one.end), None)
     if module is None or module.library is None:
         return None
-    function = module.library.frames.find(frame.pc - 1 - module.bias)
+    function = module.library.frames.find(frame.pc - frame.is_call - module.bias)
     if function is None:
         return None
     try:

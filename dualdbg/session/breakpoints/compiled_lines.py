@@ -37,7 +37,7 @@ class CompiledLines:
         """A library was loaded, or a breakpoint was set."""
         if self._reads:
             self._again = True
-        elif self._silent() and self._folders():
+        elif self._folders() and self._silent():
             self._reads = True
             self._loop.background(self._look())
 

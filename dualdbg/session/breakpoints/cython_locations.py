@@ -6,19 +6,26 @@ errors at a function's end. All of that has lines of the source too, and none of
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...backends.native import Visit
-from ...known.cython_names import CythonName, Part
+from ...known.cython_names import GLUE, CythonName, Part
 from ...known.cython_source import MODULE, Function, function_at, is_of
 from ...model import Location
-from ...symbols.address_space import AddressSpace, Module
+from ...shared.binding_names import CYTHON_GENERATOR
+from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.cython_sources import source_of
+from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
-from ...symbols.names.other_languages import body_of_wrapper
+from ...symbols.names.cython_in_debug_info import c_functions_meant
+from ...symbols.names.other_languages import body_of_wrapper, is_extension
 from ...symbols.names.symbol import Symbol
 from ..engines import NativeEngine
+from ..inspect.stack_reader import StackReader
+from ..inspect.symbol_policy import SymbolPolicy
+from .function_locations import READ_WHOLE, debug_info_of, function_starts
 
 ENDINGS = ("pyx", "pxd", "pxi")
 
@@ -26,14 +33,14 @@ ENDINGS = ("pyx", "pxd", "pxi")
 @dataclass(frozen=True)
 class CythonPlace:
     """A place of a breakpoint. ``hides``: code that is not the author's was inlined just there; ``shown`` is the C name
-    of the function that is to be shown, where it was inlined itself. ``is_sure``: the line is run there, at its other
-    places, and nowhere else.
+    of the function that is to be shown, where it was inlined itself. ``is_sure``: control passes exactly one of the
+    places each time that the line is run, or the function called.
     """
 
     location: Location
     hides: bool
     shown: str | None
-    is_sure: bool = True
+    is_sure: bool
 
     @property
     def address(self) -> int:
@@ -45,9 +52,13 @@ class CythonPlace:
 class CythonLocations:
     """Finds them in modules whose debug info gdb has read."""
 
-    def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
+    def __init__(
+        self, native: NativeEngine, image: AddressSpace, reader: StackReader, policy: SymbolPolicy
+    ) -> None:
         self._native = native
         self._image = image
+        self._reader = reader
+        self._policy = policy
 
     async def of_line(self, file: str, line: int) -> list[CythonPlace]:
         """The places of ``file:line``: where control comes to the author's code of the line.
@@ -78,6 +89,17 @@ class CythonLocations:
             own += [visit for visit in visits if self._is_inlined(visit, line, owner)]
         return [self._place(visit) for visit in own]
 
+    async def of_python_line(self, file: str, line: int) -> list[CythonPlace]:
+        """The same for a line of a file of Python that Cython has compiled."""
+        places = await self.of_line(PurePath(file).name, line)
+        return [one for one in places if _is_compiled_from(file, one.location)]
+
+    async def has_lines_of(self, file: str, line: int) -> bool:
+        """Whether there is compiled code of this file of Python at the line, or at one behind it."""
+        near = await self._native.line_locations(PurePath(file).name, line)
+        places = [Location(library=self._image.describe(one.address)[1], file=one.file) for one in near]
+        return any(_is_compiled_from(file, one) for one in places)
+
     def _generators(self, visits: list[Visit]) -> list[Visit]:
         """Those in the bodies of generators: their lines are nowhere else, though what makes a generator may say so."""
         names = [(visit, self._name(visit)) for visit in visits]
@@ -100,6 +122,40 @@ class CythonLocations:
         visits = await self._native.function_visits([(start, start + symbol.size, body)])
         return [self._place(visit) for visit in visits]
 
+    async def inlined(
+        self, name: str, modules: Iterable[Module], found: Iterable[LoadedFunction]
+    ) -> list[CythonPlace]:
+        """Where functions of this name were inlined in these modules. ``found`` are those in symbol tables."""
+        begun = {
+            one.symbol.spoken for one in found if parse(one.symbol.name).short.startswith(CYTHON_GENERATOR)
+        }
+        path = tuple(name.split("."))
+        places = []
+        for module in modules:
+            if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
+                continue
+            if len(path) == 1 and not is_extension(module.path):
+                continue
+            meant = c_functions_meant(module.library.with_debug_info, path)
+            known = [(one, module.library.cython_name(one)) for one in meant]
+            # What a generator's def says only makes the generator.
+            names = [one for one, own in known if own and own.part not in GLUE and own.text not in begun]
+            if not names:
+                continue
+            await self._reader.prepare(module)
+            small = debug_info_of([module]) < READ_WHOLE  # else gdb knows what is in its index
+            visits = await self._native.instance_visits(names, function_starts(module) if small else [])
+            there = [one for one in visits if self._image.module_at(one.address) is module]
+            own = [one for one in there if self._is_on_own_line(one)]
+            places += [self._place(one) for one in own or there]
+        return places
+
+    def _is_on_own_line(self, visit: Visit) -> bool:
+        """Whether a place is on a line of its function. Code that the compiler shares may have one of another."""
+        source, name = source_of(visit.file), self._name(visit)
+        owners = [one for one in source.functions if is_of(name, one)] if source is not None else []
+        return not owners or any(one.first <= (visit.line or 0) <= one.last for one in owners)
+
     def _name(self, visit: Visit) -> CythonName | None:
         module = self._image.module_at(visit.address)
         library = module.library if module is not None else None
@@ -109,6 +165,17 @@ class CythonLocations:
         name = self._name(visit)
         library = self._image.describe(visit.address)[1]
         function = name.text if name else visit.function
-        location = Location(function, library, visit.address, visit.file, visit.line)
+        around = self._image.describe(visit.address)[0] if visit.is_inlined else None
+        inlined_in = around if around != function else None  # the body of a function is often in its wrapper
+        location = Location(function, library, visit.address, visit.file, visit.line, inlined_in)
         shown = visit.function if visit.is_inlined else None
         return CythonPlace(location, visit.hides, shown, visit.is_sure)
+
+
+def _is_compiled_from(file: str, place: Location) -> bool:
+    """Whether the code at a place is that of a file: by the path at which it was compiled, or beside its module."""
+    parts, compiled = PurePath(file).parts, PurePath(place.file or "")
+    if compiled.parts[-len(parts) :] == parts:
+        return True
+    module = PurePath(place.library or "")
+    return module.parent == PurePath(file).parent and module.name.partition(".")[0] == PurePath(file).stem

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ...backends.native import FunctionAddress
 from ...known.binding_layers import functions_of_macro
-from ...known.cython_names import Part, cython_function
+from ...known.cython_names import CythonName, cython_function
 from ...known.short_names import in_source
 from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
-from ...symbols.names.cython_in_debug_info import c_functions_meant
 from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
-from ...symbols.names.rust_in_debug_info import meant_in_debug_info
+from ...symbols.names.rust_in_debug_info import closure_in, meant_in_debug_info
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
@@ -26,7 +25,7 @@ from ..inspect.symbol_policy import SymbolPolicy
 
 _PART = re.compile(r"\.(?:part|resolver)\b")
 _EXPANDED = 100_000_000  # bytes of debug info in which gdb looks for a name without its scopes
-_READ_WHOLE = 20_000_000  # bytes of debug info that gdb reads whole for a name that it does not find
+READ_WHOLE = 20_000_000  # bytes of debug info that gdb reads whole for a name that it does not find
 _DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
 
 
@@ -55,17 +54,18 @@ class FunctionLocations:
         self._reader = reader
         self._policy = policy
 
-    def wholes(self, places: list[LoadedFunction], inlined: list[FunctionAt]) -> list[LoadedFunction]:
-        """The places without those that are only a part of a function, where its beginning is a place too.
+    def wholes(self, places: list[LoadedFunction], inlined: Collection[str]) -> list[LoadedFunction]:
+        """The places without those that are only a part of a function, where its beginning is a place too: as another
+        place, or as one of the functions that are ``inlined``, by gdb's names for them.
 
         A destructor that also frees the memory calls the destructor itself, or has it inlined: debug info knows where.
         The same holds for what PyO3's macros and Cython make around a function.
         """
-        if inlined:
-            places = [place for place in places if not _only_calls(place)]
+        functions = [one for one in map(cython_function, inlined) if one is not None]
+        places = [place for place in places if not _only_calls(place, functions, bool(inlined))]
         wholes = [place for place in places if not (_is_part(place) or self._is_wrapper(place))]
         beginnings = {_whole_name(place) for place in wholes}
-        beginnings |= {parse(one.location.function or "").short for one in inlined}
+        beginnings |= {parse(one).short for one in inlined}
         return [place for place in places if place in wholes or _whole_name(place) not in beginnings]
 
     def _is_wrapper(self, place: LoadedFunction) -> bool:
@@ -91,9 +91,6 @@ class FunctionLocations:
 
         gdb knows functions by the names that users type, not by patterns.
         """
-        cython = await self._inlined_cython(name, modules)
-        if cython:
-            return cython
         query = Query.of(name)
         identifier = _identifier(query)
         if identifier is None:
@@ -103,42 +100,23 @@ class FunctionLocations:
             await self._reader.prepare(module)
         if not having:
             return []
-        expand = {identifier, identifier.lstrip("~")} if _debug_info(having) < _EXPANDED else ()
+        expand = {identifier, identifier.lstrip("~")} if debug_info_of(having) < _EXPANDED else ()
         names = [*_names(query), *_rust_names(query, having)]
         starts = self._exported_from_rust(name, having)
         instances = await self._native.function_instances(names, sorted(expand), [], starts)
         # What gdb's index lacks: some names, and what was inlined while linking, though it has the function itself.
         files = [module.library.with_debug_info for module in having if module.library is not None]
         lacks = all(one.inlined_in is None for one in instances) and any(map(was_optimised_whole, files))
-        if (not instances or lacks) and _debug_info(having) < _READ_WHOLE:
-            read = [start for module in having for start in _function_starts(module)]
+        if (not instances or lacks) and debug_info_of(having) < READ_WHOLE:
+            read = [start for module in having for start in function_starts(module)]
             instances = await self._native.function_instances(_names(query), [], read) or instances
         found = []
         for one in instances:
             there = self._image.module_at(one.address)
-            if one.inlined_in is None or there not in having:
+            if there not in having or not (one.inlined_in or _is_numbered(query, one)):
                 continue
             if _means(query, one) or (starts and one.linkage == name):
                 found.append(_function_at(one, there))
-        return found
-
-    async def _inlined_cython(self, name: str, modules: Iterable[Module]) -> list[FunctionAt]:
-        """Where a cdef function of Cython was inlined."""
-        found = []
-        for module in modules:
-            if module.library is None or self._policy.decide(module).load is not Load.WHOLE:
-                continue
-            names = c_functions_meant(module.library.with_debug_info, name)
-            if not names:
-                continue
-            await self._reader.prepare(module)
-            small = _debug_info([module]) < _READ_WHOLE  # else gdb knows what is in its index
-            read = _function_starts(module) if small else []
-            for one in await self._native.function_instances(names, names, read):
-                there = self._image.module_at(one.address)
-                is_meant = (one.function or "").partition("(")[0] in names
-                if one.inlined_in is not None and there is module and is_meant:
-                    found.append(_function_at(one, there))
         return found
 
     def _exported_from_rust(self, name: str, modules: list[Module]) -> list[int]:
@@ -161,12 +139,14 @@ def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
     )
 
 
-def _only_calls(place: LoadedFunction) -> bool:
-    """Whether a function was made by PyO3's macros, or by Cython, to take the arguments of a call apart."""
+def _only_calls(place: LoadedFunction, inlined: list[CythonName], is_inlined: bool) -> bool:
+    """Whether a function only takes the arguments of a call apart for one that was inlined: Cython made it for one of
+    these, or PyO3's macros did.
+    """
     name = cython_function(in_source(parse(place.symbol.name).short) or "")
     if name is not None:
-        return name.part in (Part.BODY, Part.WRAPPER)
-    return bool(functions_of_macro(short_rust_name(place.symbol.name)))
+        return any(one.path == name.path and one.part < name.part for one in inlined)
+    return is_inlined and bool(functions_of_macro(short_rust_name(place.symbol.name)))
 
 
 def _is_part(place: LoadedFunction) -> bool:
@@ -182,14 +162,14 @@ def _whole_name(place: LoadedFunction) -> str:
     return parse(place.symbol.name.removesuffix(place.symbol.clone or "")).short
 
 
-def _debug_info(modules: list[Module]) -> int:
+def debug_info_of(modules: list[Module]) -> int:
     """The bytes of the debug info of libraries."""
     files = [module.library.with_debug_info for module in modules if module.library is not None]
     sections = [file.section(".debug_info") for file in files]
     return sum(section.size for section in sections if section is not None)
 
 
-def _function_starts(module: Module) -> list[int]:
+def function_starts(module: Module) -> list[int]:
     """Where the functions of a library begin."""
     tables = module.library.tables if module.library is not None else []
     return [entry.value + module.bias for table in tables for entry in table.functions()]
@@ -206,7 +186,8 @@ def _identifier(query: Query) -> str | None:
     """The last part of a name, as debug info has it; None for a pattern or a linkage name."""
     if query.is_glob or query.is_linkage_name or not query.parsed.components:
         return None
-    return split_component(query.parsed.components[-1])[0]
+    last = next((one for one in reversed(query.parsed.components) if closure_in(one) is None), "")
+    return split_component(last)[0]
 
 
 def _rust_names(query: Query, modules: list[Module]) -> list[str]:
@@ -218,8 +199,15 @@ def _means(query: Query, place: FunctionAddress) -> bool:
     """Whether a query means a function by gdb's name for it, which has no parameters where gdb does not know them."""
     rust = demangle_rust(place.linkage or "")
     if rust is not None:
-        return query.matches_rust(rust)
+        return query.matches_rust(rust) or _is_numbered(query, place)
     function = place.function or ""
     if query.matches(function):
         return True
     return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)
+
+
+def _is_numbered(query: Query, place: FunctionAddress) -> bool:
+    """Whether the query means a closure of Rust by its number, which the legacy mangling does not have."""
+    rust = demangle_rust(place.linkage or "")
+    is_legacy = rust is not None and closure_in(rust) is not None and not query.matches_rust(rust)
+    return is_legacy and query.matches_rust(place.function or "")

@@ -11,10 +11,10 @@ from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
-from ...symbols.elf.debug_names import may_have_lines_of
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.link_time import inlined_calls
+from ...symbols.names.other_languages import is_extension
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
@@ -23,7 +23,7 @@ from ..inspect.symbol_policy import SymbolPolicy
 from ..log_text import split_log
 from ..native_expressions import check_expression
 from .compiled_kernels import CompiledKernels
-from .cython_locations import ENDINGS, CythonLocations
+from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import elsewhere
@@ -44,9 +44,9 @@ _WATCH_HINT = (
 )
 
 _STATES = {True: BreakpointState.VERIFIED, False: BreakpointState.UNCERTAIN}
-_MIXED = (
-    "the compiler has mixed {} with other lines: it may stop more or less often than the line runs, or never"
-)
+_MIXED = "the compiler has mixed {} with other code: it may stop more or less often than that runs, or never"
+
+_NO_CODE = "{} has no code of its own: what it does has become part of other lines"
 
 
 def _no_names(spec: BreakpointSpec) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ class NativeBreakpoints:
         self._reader = reader
         self._policy = policy
         self._candidates = candidates
-        self._cython = CythonLocations(native, image)
+        self._cython = CythonLocations(native, image, reader, policy)
         self._places = FunctionLocations(native, image, reader, policy)
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
@@ -307,6 +307,8 @@ class NativeBreakpoints:
             await self._bind_address(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.NATIVE_LINE:
             await self._bind_line(wanted, modules)
+        elif wanted.spec.kind is BreakpointKind.PYTHON_LINE:
+            await self._bind_python_line(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.COMPILED_LINE:
             await self._bind_compiled_line(wanted, modules)
         elif wanted.spec.kind is BreakpointKind.DATA:
@@ -314,11 +316,15 @@ class NativeBreakpoints:
         elif wanted.spec.kind is BreakpointKind.WATCH:
             await self._bind_watch(wanted, modules, frame)
         for name in wanted.names:
+            found = self.image.find(name, modules)
+            cython = await self._cython.inlined(name, modules, found)
             inlined = await self._places.inlined(name, modules)
-            for place in self._places.wholes(self.image.find(name, modules), inlined):
+            names = [one.location.function for one in inlined] + [one.shown for one in cython]
+            for place in self._places.wholes(found, [one for one in names if one is not None]):
                 await self._bind_place(wanted, place)
             for one in inlined:
                 await self.points.insert(wanted, one.address, one.location, one.hides)
+            await self._bind_cython(wanted, name, cython)
         for place in [one for one in wanted.unresolved if one.module not in modules]:
             await self._bind_place(wanted, place)  # it may have been chosen meanwhile
         for candidate in wanted.candidates:
@@ -334,8 +340,7 @@ class NativeBreakpoints:
         if place.symbol.language == "cython" and self._policy.decide(place.module).load is Load.WHOLE:
             await self._reader.prepare(place.module)
             inlined = await self._cython.of_symbol(place.module, place.symbol)
-            for one in inlined:
-                await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
+            await self._bind_cython(wanted, wanted.spec.text, inlined)
             if inlined:
                 return
         if place.symbol.kind == "ifunc":
@@ -413,17 +418,28 @@ class NativeBreakpoints:
             wanted, address, int(size), Access(access), Location(library=library, address=address)
         )
 
+    async def _bind_cython(self, wanted: Wanted, what: str, places: list[CythonPlace]) -> None:
+        for one in places:
+            await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
+        if not all(one.is_sure for one in places):
+            wanted.is_sure = False
+            wanted.message = _MIXED.format(what)
+
     async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
         found = await self._cython.of_line(file, line)
-        for one in found:
-            await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
-        if found:
-            wanted.is_sure = all(one.is_sure for one in found)
-            wanted.message = None if wanted.is_sure else _MIXED.format(f"{file}:{line}")
-        elif not wanted.locations and await self._native.line_locations(file, line):
-            wanted.message = (
-                f"{file}:{line} has no code of its own: what it does has become part of other lines"
-            )
+        await self._bind_cython(wanted, f"{file}:{line}", found)
+        if not found and not wanted.locations and await self._native.line_locations(file, line):
+            wanted.message = _NO_CODE.format(f"{file}:{line}")
+
+    async def _bind_python_line(self, wanted: Wanted, modules: list[Module]) -> None:
+        file, line = wanted.spec.subject, wanted.spec.line or 0
+        having = [module for module in modules if self.is_compiled(module, file)]
+        if having:
+            await self._prepare(having)
+            places = await self._cython.of_python_line(file, line)
+            await self._bind_cython(wanted, f"{file}:{line}", places)
+            if not wanted.locations and await self._cython.has_lines_of(file, line):
+                wanted.message = _NO_CODE.format(f"{file}:{line}")
 
     async def _bind_watch(self, wanted: Wanted, modules: list[Module], frame: GdbFrame | None) -> None:
         """A value of the frame; without one, a global variable: it may come with a library."""
@@ -448,12 +464,9 @@ class NativeBreakpoints:
             if module.library is not None and self._policy.decide(module).load is Load.WHOLE:
                 await self._reader.prepare(module)
 
-    def _may_have_lines(self, module: Module, file: str) -> bool:
-        """Whether gdb may find lines of a source file in a module, which it need not read otherwise."""
-        library = module.library
-        if library is None or self._policy.decide(module).load is not Load.WHOLE:
-            return False
-        return may_have_lines_of(library.with_debug_info, file)
+    def is_compiled(self, module: Module, file: str) -> bool:
+        """Whether a module is one that Cython may have compiled from this file of Python."""
+        return is_extension(module.path) and self._policy.may_have_lines(module, file)
 
     async def _bind_compiled_line(self, wanted: Wanted, modules: Iterable[Module]) -> None:
         for module in modules:
@@ -463,7 +476,7 @@ class NativeBreakpoints:
             wanted.message = None if wanted.locations else found.message or wanted.message
 
     async def _bind_line(self, wanted: Wanted, modules: list[Module]) -> None:
-        having = [module for module in modules if self._may_have_lines(module, wanted.spec.subject)]
+        having = [module for module in modules if self._policy.may_have_lines(module, wanted.spec.subject)]
         if not having:
             return
         await self._prepare(having)

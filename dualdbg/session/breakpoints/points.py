@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
@@ -15,9 +17,11 @@ from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..log_text import split_log
 from .native_suffixes import is_counted_by_gdb, prints_itself
-from .probes import Probes
 from .taught_arguments import TaughtArguments
-from .tracing import TracedPlace, Tracing
+
+if TYPE_CHECKING:
+    from .probes import Probes
+    from .tracing import TracedPlace, Tracing
 
 
 @dataclass
@@ -99,7 +103,6 @@ class Points:
         self._wanted = wanted
         self._points: dict[str, _Point] = {}
         self._held_back = False
-        self._probes = Probes(native, image)
         self.arguments = TaughtArguments(native)
 
     def hold_back(self) -> None:
@@ -183,7 +186,7 @@ class Points:
         self, wanted: Wanted, address: int, location: Location, at_function: bool, shown: str | None
     ) -> None:
         spec = wanted.spec
-        inlined = location.function if location.inlined_in is not None else shown
+        inlined = shown or (location.function if location.inlined_in is not None else None)
         about = location.file is None and await self.arguments.teach(spec, address)
         kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
@@ -208,8 +211,7 @@ class Points:
             point.at_function, point.shown = at_function, shown
             self._points[key] = point
             if spec.counts:
-                point.traced = TracedPlace(wanted.id, point.number, location)
-                self.tracing.places.append(point.traced)
+                point.traced = self.tracing.add_place(wanted.id, point.number, location)
             await self._put_probe(point)
         point.owners.add(wanted.id)
         wanted.locations[key] = location
@@ -218,20 +220,42 @@ class Points:
 
     async def libraries_arrived(self) -> None:
         """Probes that waited for the C library may be put in."""
-        if not self.tracing.waits:
+        tracing = self._tracing_if_used
+        if tracing is None or not tracing.waits:
             return
-        self.tracing.waits = False
+        tracing.waits = False
         for point in list(self._points.values()):
             await self._put_probe(point)
+
+    @cached_property
+    def _probes(self) -> Probes:
+        from .probes import Probes  # with machine code and traces, of which most sessions want nothing
+
+        return Probes(self._native, self._image)
 
     @property
     def tracing(self) -> Tracing:
         """The places whose hits are counted or taken down."""
         return self._probes.tracing
 
+    @property
+    def _tracing_if_used(self) -> Tracing | None:
+        """:attr:`tracing`, where anything has wanted it or a probe."""
+        return self.tracing if "_probes" in vars(self) else None
+
+    async def image_changes(self) -> None:
+        """As :meth:`Tracing.image_changes`."""
+        if self._tracing_if_used is not None:
+            await self._tracing_if_used.image_changes()
+
+    async def at_end(self, number: int) -> bool:
+        """As :meth:`Tracing.at_end`."""
+        return self._tracing_if_used is not None and await self._tracing_if_used.at_end(number)
+
     def traced_hits(self, id: int) -> int:
         """How many hits of a breakpoint were counted in the process that never stops."""
-        return sum(place.hits for place in self.tracing.places if place.id == id)
+        places = self._tracing_if_used.places if self._tracing_if_used is not None else []
+        return sum(place.hits for place in places if place.id == id)
 
     async def watch(
         self, wanted: Wanted, address: int, size: int, access: Access, location: Location
@@ -324,7 +348,8 @@ class Points:
     def program_replaced(self) -> None:
         """The process runs another program (exec): gdb has none of them any more."""
         self._points.clear()
-        self._probes.program_replaced()
+        if self._tracing_if_used is not None:
+            self._probes.program_replaced()
         self.arguments.program_replaced()
 
     def evaluations(self, id: int) -> tuple[Evaluation, ...]:

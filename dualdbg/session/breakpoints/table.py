@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ...backends import events as engine
 from ...errors import CommandError, NoSuchBreakpoint, SpecError
@@ -21,12 +21,13 @@ from ...model import (
     PythonFrame,
 )
 from ...symbols.address_space import AddressSpace
-from ...symbols.locspec.breakpoint_spec import same_place, spec_text
+from ...symbols.locspec.breakpoint_spec import place_key, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
 from ..loop import Loop
 from ..stops.facts import Met
 from ..stops.failed_conditions import was_left
 from . import throw_origins
+from .compiled_python import CompiledPython
 from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
@@ -34,7 +35,9 @@ from .python import PythonBreakpoints, message_of
 from .python_watches import PythonWatches
 from .spec_reader import SpecReader
 from .throw_origins import ThrowOrigins
-from .tracing import Tracing
+
+if TYPE_CHECKING:
+    from .tracing import Tracing
 
 _Part = Union[NativeBreakpoints, PythonBreakpoints, PythonWatches]
 WatchedFrame = Union[GdbFrame, PythonFrame]
@@ -45,9 +48,10 @@ class BreakpointTable:
     """Breakpoints, by the number that the user sees.
 
     A spec belongs to the native or to the Python half, or to the watchpoints of Python. A bare name of the native half
-    (``step``, ``Model.step``) may be that of a Python function as well: such a breakpoint is in both halves, and stops
-    in either language. A breakpoint may vanish whenever an engine is waited for, also while it is being added: a
-    temporary one is hit, a user or an editor deletes it. So behind every ``await`` its row is looked for again.
+    (``step``, ``Model.step``) may be that of a Python function as well, and a file of Python may be compiled: such a
+    breakpoint is in both halves, and stops in either language. A breakpoint may vanish whenever an engine is waited
+    for, also while it is being added: a temporary one is hit, a user or an editor deletes it. So behind every ``await``
+    its row is looked for again.
     """
 
     def __init__(
@@ -67,9 +71,11 @@ class BreakpointTable:
         self._origins = origins
         self.watches = watches
         self._rows: dict[int, Breakpoint] = {}
+        self._at_place: dict[tuple[object, ...], list[int]] = {}  # numbers, also of those that are gone
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
         self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
         self._namesakes = Namesakes(loop, specs, native, python, self._rows, self._settle)
+        self._compiled = CompiledPython(loop, native, self._rows)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
@@ -120,8 +126,6 @@ class BreakpointTable:
         """What ``text`` asks for, presets expanded. Raises SpecError when it cannot be read."""
         return self._specs.read(text)
 
-    # -- the user's changes ---------------------------------------------------------------------
-
     async def set_python_filters(self, filters: tuple[str, ...], options: tuple[dict[str, Any], ...]) -> None:
         """An editor's choice of Python exceptions, besides the breakpoints of this table."""
         await self._python.set_filters(filters, options)
@@ -134,8 +138,7 @@ class BreakpointTable:
         ``frame`` is the one whose variables a watch means; without it global variables are meant.
         """
         added = []
-        specs = self.read(text)
-        for spec in specs:
+        for spec in self.read(text):
             optional = spec.text != text and spec.text in self._specs.optional
             wanted = replace(spec, temporary=spec.temporary or temporary)
             added.append(await self.add_spec(wanted, frame, optional))
@@ -150,16 +153,19 @@ class BreakpointTable:
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
         log text that would change the program, and where the expression of a watch has no value in ``frame``.
         """
-        same = next((row for row in self._rows.values() if same_place(row.spec, spec, str(here()))), None)
+        there = self._at_place.setdefault(place_key(spec, str(here())), [])
+        same = next((one for one in there if one in self._rows), None)
         id = self._next_id
         self._next_id += 1
         if optional:
             self._optional.add(id)
         row = self._rows[id] = Breakpoint(id, spec, BreakpointState.PENDING)
+        there.append(id)
         try:
             await self._add_to_its_part(id, spec, frame)
         except SpecError:
             self._rows.pop(id, None)
+            there.remove(id)
             if self._next_id == id + 1:
                 self._next_id = id
             raise
@@ -168,7 +174,7 @@ class BreakpointTable:
         self._settle(id, announce=True)
         self.notices.at_new_one(id)
         if same is not None:
-            self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same.id}"))
+            self._loop.tell(Notice("info", f"breakpoint {id} means the same place as breakpoint {same}"))
         return self._rows[id]
 
     async def _add_to_its_part(self, id: int, spec: BreakpointSpec, frame: WatchedFrame | None) -> None:
@@ -177,6 +183,7 @@ class BreakpointTable:
         elif spec.language is Language.PYTHON:
             await self._python.add(id, spec)
             await self._watch_throws()
+            await self._compiled.look([id], self.image.modules)
             if self._python.may_be_native(id):
                 self._loop.background(self._namesakes.look_behind(id, spec.subject))
         else:
@@ -210,9 +217,8 @@ class BreakpointTable:
         if recount:
             self._native_hits[id] = 0
         elif self._native.has(id):
-            self._native_hits[id] = max(
-                self._native_hits.get(id, 0), await self._native.points.hits_so_far(id)
-            )
+            so_far = await self._native.points.hits_so_far(id)
+            self._native_hits[id] = max(self._native_hits.get(id, 0), so_far)
         if self._native.has(id):
             await self._native.change(id, spec, self._native_hits.get(id, 0))
         if id in self._rows and self._python.has(id):
@@ -292,14 +298,13 @@ class BreakpointTable:
         """The program begins: native breakpoints stop from now on."""
         await self._native.points.release_all()
 
-    # -- the target's changes -------------------------------------------------------------------
-
     async def libraries_changed(self) -> None:
         """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""
-        await self.tracing.image_changes()
+        await self._native.points.image_changes()
         arrived = self.image.refresh()
         changed = await self._native.libraries_left()
         changed += await self._native.libraries_arrived(arrived)
+        changed += await self._compiled.look(self._rows, arrived)
         await self._settle_bound(dict.fromkeys(changed))
         self.notices.arrived(arrived)
 
@@ -313,7 +318,7 @@ class BreakpointTable:
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1
-        if await self.tracing.at_end(number):
+        if await self._native.points.at_end(number):
             return True
         if throw_origins.ID in self._native.points.owners_there(number):
             await self._origins.take(event)
@@ -347,7 +352,7 @@ class BreakpointTable:
 
     async def program_replaced(self) -> None:
         """The process runs another program (exec): natively nothing is bound but what is found in the new one."""
-        await self.tracing.image_changes()
+        await self._native.points.image_changes()
         self._native.program_replaced()
         self._origins.program_replaced()
         self.image.forget()
@@ -413,9 +418,8 @@ class BreakpointTable:
 
     def on_signal(self, name: str) -> list[int]:
         """The user's enabled breakpoints on a signal, which has gdb's name for it."""
-        kind = BreakpointKind.SIGNAL
-        rows = (row for row in self._rows.values() if row.spec.kind is kind and row.enabled)
-        return [row.id for row in rows if row.spec.subject == name]
+        rows = (row for row in self._rows.values() if row.spec.kind is BreakpointKind.SIGNAL)
+        return [row.id for row in rows if row.enabled and row.spec.subject == name]
 
     def python_owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
         """The user's enabled breakpoints behind those of debugpy."""
@@ -470,11 +474,9 @@ class BreakpointTable:
 
     async def native_condition_failed(self, id: int) -> bool:
         """Its condition has no value natively, and is not looked at there again. Returns whether Python still does."""
-        if not self._python.has(id):
-            await self.enable(id, False)
-            return False
-        await self._native.enable(id, False)
-        return True
+        in_python = self._python.has(id)
+        await (self._native if in_python else self).enable(id, False)
+        return in_python
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
@@ -483,12 +485,13 @@ class BreakpointTable:
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]
         said = [part.state(id) for part in self._parts(id)]
+        locations = tuple(location for _, here, _ in said for location in here)
+        said = [self._native.state(id)] if self._compiled.is_found(id) else said
         # One of both halves is bound when either of them is.
         state = next((one for one in BreakpointState if any(one is each for each, _, _ in said)), row.state)
-        locations = tuple(location for _, here, _ in said for location in here)
         message = message_of([text for each, _, text in said if each is state])
-        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         news = state, locations, message
+        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
         # What has been said once is no news, nor is it that Python has no function of a name that is waited for.
         told = self._told.get(id)
         waits = state is BreakpointState.PENDING and self._native.has(id) and self._python.is_unseen(id)

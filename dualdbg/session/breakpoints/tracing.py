@@ -123,6 +123,12 @@ class Tracing:
         place = self._counting.get((memory, probe))
         return place.arguments if place is not None else ()
 
+    def add_place(self, id: int, number: int, location: Location) -> TracedPlace:
+        """A native place whose hits are to be counted, as soon as something counts there."""
+        place = TracedPlace(id, number, location)
+        self.places.append(place)
+        return place
+
     def counts_at(self, place: TracedPlace, trace: recording.Trace) -> None:
         """The hits of a place are counted from now on, by this probe of the program that runs."""
         place.memory, place.probe, place.refused = self.programs[-1].memory, trace.probe, trace.refused

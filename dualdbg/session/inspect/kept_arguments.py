@@ -30,7 +30,7 @@ class KeptReader:
         """
         parts = first_parts(self._image, entry)
         inside = bool(parts) and parts[0][0] <= pc <= parts[0][1]
-        if not inside or any(part_at(self._image, one.pc - (one.level > 0)) is None for one in inner):
+        if not inside or any(part_at(self._image, one.pc - one.is_call) is None for one in inner):
             return {}
         while len(parts) <= _MOST_PARTS:
             try:

@@ -24,10 +24,11 @@ from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import source_of
-from ...symbols.gdb_feed.lines_file import as_in_library, lines_file
+from ...symbols.gdb_feed.lines_file import PLAIN_CXX, as_in_library, is_plain, lines_file
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
+from ...symbols.names.numba_names import numba_name
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
@@ -36,7 +37,6 @@ from ..progress import progress
 from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
-_NUMBA = "[abi:v"
 _MANY_NAMES = 20_000  # are kept
 _COPIED = 20_000_000  # bytes; a bigger one takes longer to copy than a first step may
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
@@ -60,6 +60,7 @@ class StackReader:
         self.emit: Callable[[Event], None] = lambda _event: None
         self._prepared: dict[tuple[str, int], Module] = {}
         self._in_lines: dict[tuple[str, int], Module] = {}  # of which gdb has functions and lines alone
+        self._plain: set[tuple[str, int]] = set()  # of which gdb had these without scopes
         self._giving = asyncio.Lock()  # gdb is given one file after the other
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
@@ -167,6 +168,8 @@ class StackReader:
                 else:
                     await self._add_made(lines_file, path, module, library)
                     self._in_lines[key] = module
+                    if is_plain(path):
+                        self._plain.add(key)
             finally:
                 self._prepared[key] = module
 
@@ -228,6 +231,7 @@ class StackReader:
         for key in self._prepared.keys() - there:
             module = self._prepared.pop(key)
             self._in_lines.pop(key, None)
+            self._plain.discard(key)
             code = _code_of(module, module.library) if module.library is not None else None
             if code is not None:
                 # gdb has dropped the library by itself, or had nothing for it.
@@ -246,14 +250,17 @@ class StackReader:
             return self._frames[tid]
         while True:
             frames = await self._native.frames(gdb_thread, MOST_FRAMES)
+            nameless = self._first_without_scopes(frames)
+            if nameless is not None:
+                await self.read_whole(nameless)
+                self._plain.discard((nameless.path, nameless.start))
+                continue
             missing = self._first_unprepared(frames)
             if missing is None:
                 break
             await self.prepare(missing)
             await self.prepare_below()
-        # An inlined function was not called: the frame outside of it stands at the same instruction.
-        called = [inner is not None and not inner.inlined for inner in (None, *frames)]
-        named = [self._named(frame, is_return) for frame, is_return in zip(frames, called, strict=False)]
+        named = [self._named(frame) for frame in frames]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
@@ -267,34 +274,45 @@ class StackReader:
                 return module
         return None
 
-    def _named(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
+    def _first_without_scopes(self, frames: list[NativeFrame]) -> Module | None:
+        """The module of an inlined function of which gdb has the name alone."""
+        for frame in frames:
+            if frame.inlined and frame.source_language in (PLAIN_CXX, None):
+                module = self._image.module_at(frame.pc)
+                if module is not None and (module.path, module.start) in self._plain:
+                    return module
+        return None
+
+    def _named(self, frame: NativeFrame) -> NativeFrame:
         """The frame with the best name. Most frames of a stack were there at the stop before."""
         if self._names_version != self._image.version or len(self._names) > _MANY_NAMES:
             self._names.clear()
             self._names_version = self._image.version
         text = frame.function, frame.file, frame.line, frame.source_language
-        key = frame.pc, is_return, frame.inlined, *text
+        key = frame.pc, frame.is_call, frame.inlined, *text
         if key not in self._names:
-            self._names[key] = self._name(frame, is_return)
+            self._names[key] = self._name(frame)
         known = self._names[key]
         if (known.level, known.sp) == (frame.level, frame.sp):
             return known
         return replace(known, level=frame.level, sp=frame.sp)
 
-    def _name(self, frame: NativeFrame, is_return: bool) -> NativeFrame:
-        function, library = self._image.describe(frame.pc, is_return=is_return)
-        language = self._image.language_at(frame.pc, is_return=is_return)
+    def _name(self, frame: NativeFrame) -> NativeFrame:
+        function, library = self._image.describe(frame.pc, is_return=frame.is_call)
+        language = self._image.language_at(frame.pc, is_return=frame.is_call)
         if language == "cython" and frame.line is not None:
             return self._of_cython(replace(frame, library=library), function)
-        frame = replace(frame, library=library, source_language=frame.source_language or language)
-        if frame.inlined:  # its name is known from debug info alone
+        written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
+        frame = replace(frame, library=library, source_language=written or language)
+        if (
+            library is None and frame.function is not None and not frame.inlined
+        ):  # made while the program runs
+            return _of_jit(frame, frame.function)
+        if frame.inlined or function is None:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")
             own = parse(as_in_library(frame.function or "")).short
-            name = short_rust_name(rust) if rust is not None else own
-            return replace(frame, function=name or None)
-        if library is None and frame.function is not None:  # code that was made while the program runs
-            return _of_jit(frame, frame.function)
-        return replace(frame, function=function or frame.function)
+            function = short_rust_name(rust) if rust is not None else own
+        return replace(frame, function=function or None)
 
     def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
         """A frame in a function of Cython with debug info: what was inlined has its own names and lines.
@@ -360,11 +378,11 @@ class StackReader:
 
 
 def _of_jit(frame: NativeFrame, name: str) -> NativeFrame:
-    """A frame in code that gdb was told of. numba marks its names with a version, and has scopes for dots."""
-    short = parse(name).short
-    if _NUMBA not in name:
-        return replace(frame, function=short)
-    return replace(frame, function=short.replace("::", "."), source_language="numba")
+    """A frame in code that gdb was told of; numba's has names of its own."""
+    python = numba_name(name)
+    if python is None:
+        return replace(frame, function=parse(name).short)
+    return replace(frame, function=python, source_language="numba")
 
 
 def _code_of(module: Module, library: Objfile) -> int | None:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ...known.binding_layers import GLUE_PATTERNS
-from ...symbols.gdb_feed.policy import Decision, Policy
+from ...symbols.elf.debug_names import may_have_lines_of
+from ...symbols.gdb_feed.policy import Decision, Load, Policy
 
 if TYPE_CHECKING:
     from ...symbols.address_space import Module
@@ -33,3 +34,10 @@ class SymbolPolicy:
             assert module.library is not None
             self._decisions[module.path] = self.policy.decide(module.library, module.path)
         return self._decisions[module.path]
+
+    def may_have_lines(self, module: Module, file: str) -> bool:
+        """Whether gdb may find lines of a source file in a module, which it need not read otherwise."""
+        library = module.library
+        if library is None or self.decide(module).load is not Load.WHOLE:
+            return False
+        return may_have_lines_of(library.with_debug_info, file)

@@ -226,7 +226,7 @@ class ValueReader:
         """Without debug info: what is known to be passed; and where that is not all, the registers in which the ABI
         passes arguments.
         """
-        found = self.signature_at(frame.pc, frame.level > 0)
+        found = self.signature_at(frame.pc, frame.is_call)
         if found is None:
             return await self._argument_registers(number) if frame.level == 0 else []
         entry, signature = found
@@ -298,7 +298,7 @@ class ValueReader:
         Raises CommandError where it has no value.
         """
         names = names_in(expression)
-        found = self.signature_at(frame.pc, frame.level > 0) if frame.line is None and names else None
+        found = self.signature_at(frame.pc, frame.is_call) if frame.line is None and names else None
         if found is None or names.isdisjoint({"this", *(one.name for one in found[1].parameters)}):
             return None
         what = await self._passing_now(number, frame, *found)

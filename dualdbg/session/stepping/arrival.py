@@ -28,6 +28,7 @@ from .step_frames import (
     is_foreign,
     is_header,
     is_inlined_in_users,
+    is_of_python,
     is_of_system,
     native_caller,
     same_line,
@@ -133,7 +134,7 @@ def outcome(arrival: Arrival) -> Outcome | ArrivalFact:
     if number is not None and number in momentary.lines:
         return _other_line_reached(arrival)
     if number is not None and number in momentary.detours:
-        return _back_on_line(arrival, momentary.detours[number])
+        return _back_on_line(arrival, step, momentary.detours[number])
     if number is not None and number in momentary.pads:
         return _caught(arrival, momentary.pads[number])
     if number is not None and number in momentary.catches:
@@ -229,7 +230,7 @@ def _other_line_reached(arrival: Arrival) -> Outcome | ArrivalFact:
     return ENDS if arrival.stack is not UNREAD else ArrivalFact.STACK
 
 
-def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
+def _back_on_line(arrival: Arrival, step: Step, line: int | None) -> Outcome | ArrivalFact:
     """Other code has returned to the line that is stepped. Its call may have been the last instruction of that."""
     if not arrival.is_of_step:
         return GOES_ON
@@ -240,6 +241,8 @@ def _back_on_line(arrival: Arrival, line: int | None) -> Outcome | ArrivalFact:
         return THE_REST
     if top is not None and top.inlined and is_between(top) and user_below(arrival.stack) is not None:
         return THE_REST  # in a library's code that was inlined into the line
+    if top is not None and _is_within_line(arrival, top, step):
+        return THE_REST
     return ENDS if top is None or top.line != line else THE_REST
 
 
@@ -295,14 +298,18 @@ def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
 
 
 def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
-    """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's: of code
-    that was inlined into the line, and of which debug info says no more. What is inlined there is part of the function.
+    """Whether the function that is stepped is still on the line that was left, or on one of the C++ library's or of
+    Python's headers: of code that was inlined into the line, and of which debug info says no more. What is inlined
+    there is part of the function.
     """
     assert not isinstance(arrival.stack, Unread)
     left, caller = step.top, direct_caller(arrival.stack)
     if left is None or left.line is None or caller is None or caller.sp != step.end:
         return False
-    if is_of_system(top) and not is_of_system(left) and (top.inlined or not is_between(top)):
+    if is_of_system(top) and not is_of_system(left):
+        # A step goes on in a template of a library, too, into which code of the user's was put: that may come again.
+        return step.kind == "step" or top.inlined or not is_between(top)
+    if is_of_python(top) and not is_of_python(left) and not top.inlined:
         return True
     return (top.function, top.inlined, top.file, top.line) == (
         left.function,
@@ -364,6 +371,8 @@ def _is_there(top: NativeFrame, step: Step, momentary: Momentary) -> bool:
         return not is_foreign(top)
     if step.kind == "step" and step.top is not None:
         return not is_between(top) or (is_between(step.top) and top.library == step.top.library)
+    if step.top is not None and is_of_system(top) and is_between(top) and not is_of_system(step.top):
+        return False  # in a template of a library, into which code of the user was put
     return top.role is Role.USER and not (momentary.entries and is_header(top))
 
 
@@ -375,6 +384,8 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
     began_between = step.top is not None and is_between(step.top)
     own = frame_that_ends(arrival.stack, step.end) if began_between else None
     top, back = arrival.top, own or user_below(arrival.stack)
+    if is_header(top) and is_inlined_in_users(arrival.stack):
+        return THE_REST  # of the user's line that the step has come back to
     if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
         return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:

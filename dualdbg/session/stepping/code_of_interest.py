@@ -28,6 +28,7 @@ from ..inspect.stack_reader import StackReader
 from .stop_points import FunctionCalls
 
 _MANY_BODIES = 1500  # functions of one module; breakpoints at more would take longer than the step is worth
+_MANY_LINES = 200  # of the author, in functions of libraries
 _RUST_GLUE = re.compile(f"{RUST_LIBRARY.pattern}|<?pyo3(?:_ffi)?::")
 _MANY_CALLS = 2000  # calls of one function; the same
 
@@ -53,6 +54,7 @@ class CodeOfInterest:
         self.result_at: ResultAt = lambda pc: (None, True)
         self._bodies: dict[tuple[str, int], int] = {}  # by file and entry: the user's code behind a wrapper
         self._functions: dict[str, list[int]] = {}  # by the identity of a file, as the file has them
+        self._has_others: dict[str, bool] = {}  # by file: see has_library_functions
         self._modules: list[Module] = []
         self._version = -1  # of the mapped files from which they were chosen
 
@@ -159,6 +161,32 @@ class CodeOfInterest:
             few = len(addresses) <= _MANY_BODIES
             self._functions[library.identity] = sorted(addresses) if few else []
         return [address + module.bias for address in self._functions[library.identity]]
+
+    def has_library_functions(self, module: Module) -> bool:
+        """Whether an extension has functions that are not its author's own."""
+        library = module.library
+        if library is None:
+            return False
+        if library.identity not in self._has_others:
+            tables = ((table, table.functions()) for table in library.tables)
+            names = (table.name(entry) for table, entries in tables for entry in entries)
+            self._has_others[library.identity] = any(map(is_library_code, names))
+        return self._has_others[library.identity]
+
+    def in_library_functions(self, module: Module, addresses: Sequence[int]) -> list[int]:
+        """Those addresses that lie in functions of an extension which are not its author's own: where the compiler
+        has put code of the author into a template of a library (a lambda into ``std::sort``). Empty where there are
+        too many.
+        """
+        if module.library is None:
+            return []
+        symbols = module.library.symbols_at([address - module.bias for address in addresses])
+        found = [
+            at + module.bias
+            for at, one in symbols.items()
+            if one and is_library_code(one.linkage_name.encode())
+        ]
+        return sorted(found) if len(found) <= _MANY_LINES else []
 
     # -- calls ------------------------------------------------------------------------------------
 

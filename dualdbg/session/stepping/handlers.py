@@ -47,7 +47,7 @@ class HandlerFinder:
             module = self._code.module_at(frame.pc)
             if module is None:
                 continue
-            handlers = self._handlers(module, frame.pc - (1 if frame.level else 0))
+            handlers = self._handlers(module, frame.pc - frame.is_call)
             if handlers.pads:
                 is_gccs = _PERSONALITY in await self._personality(module, handlers)
                 if is_gccs and all(map(rules.is_glue, group)):

@@ -40,6 +40,9 @@ class MomentaryBreakpoints:
         self._handlers = handlers
         self.now = Momentary()
         self.reads_results = True  # of functions that a step leaves
+        self._known_lines: dict[
+            tuple[str, int], list[int]
+        ] = {}  # in functions of libraries, by file and function
         self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
     async def set(
@@ -78,7 +81,9 @@ class MomentaryBreakpoints:
         momentary.entries.update(await self._at(places.exact, gdb_thread))
         if places.bodies is not None:
             momentary.has_bodies = True
-            momentary.entries.update(await self._in_all(code.module_at(places.bodies), gdb_thread))
+            module = code.module_at(places.bodies)
+            momentary.entries.update(await self._in_all(module, gdb_thread))
+            momentary.entries.update(await self._put_into_libraries(module, places.bodies, gdb_thread))
         for module in code.operator_modules() if places.operators else ():
             momentary.entries.update(await self._in_all(module, gdb_thread))
         if places.calls is not None:
@@ -183,6 +188,22 @@ class MomentaryBreakpoints:
             return {}
         await self._reader.prepare_lines(module)
         return await self._at_bodies(functions, gdb_thread)
+
+    async def _put_into_libraries(
+        self, module: Module | None, address: int, gdb_thread: int
+    ) -> dict[int, int]:
+        """Breakpoints at lines of the source of a function that the compiler has put into functions of libraries."""
+        if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
+            return {}
+        function = self._code.function_at(address - 1)
+        if function is None or not self._code.has_library_functions(module):
+            return {}
+        key = module.library.identity, function[0] - module.bias
+        if key not in self._known_lines:
+            lines = await self._native.lines_of_source(address)
+            found = self._code.in_library_functions(module, lines)
+            self._known_lines[key] = [one - module.bias for one in found]
+        return await self._at([one + module.bias for one in self._known_lines[key]], gdb_thread)
 
     async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:
         """Breakpoints at functions, behind the prologue where there is debug info. Returns addresses by gdb's

@@ -40,6 +40,11 @@ def is_of_system(frame: NativeFrame) -> bool:
     return is_system_source(frame.file or "")
 
 
+def is_of_python(frame: NativeFrame) -> bool:
+    """Whether the line is one of Python's headers."""
+    return "/include/python3" in (frame.file or "")
+
+
 def is_inlined_in_users(stack: Stack) -> bool:
     """Whether the innermost frame was inlined into a function of the user, perhaps by way of others."""
     for inner, outer in zip(stack.frames, stack.frames[1:], strict=False):
@@ -89,7 +94,7 @@ def is_between(frame: NativeFrame) -> bool:
     """Whether ``step`` goes through this code without a stop: a binding layer's, the C++ library's, the system's or
     that of Python.h.
     """
-    if frame.role is not Role.USER or "/include/python3" in (frame.file or ""):
+    if frame.role is not Role.USER or is_of_python(frame):
         return True
     library = frame.library or ""
     named = is_runtime_function(frame.function, frame.file)

@@ -180,7 +180,7 @@ class NativeHits:
         for frame in frames[1:]:
             if is_evaluation_loop(frame):
                 break
-            outer.append(image.function_start(frame.pc) or frame.pc)
+            outer.append(image.function_start(frame.pc + (not frame.is_call)) or frame.pc)
         function = image.function_start(frames[0].pc + 1) or frames[0].pc
         starts = {}
         for place in self._breakpoints.get(id).locations:

@@ -189,7 +189,15 @@ class Assembler:
                 assert place is not None
                 frames.append(
                     NativeFrame(
-                        len(frames), raw.pc, place.function, library, place.file, place.line, raw.sp, True
+                        len(frames),
+                        raw.pc,
+                        place.function,
+                        library,
+                        place.file,
+                        place.line,
+                        raw.sp,
+                        inlined=True,
+                        is_call=raw.is_call,
                     )
                 )
             file, line = (own.file, own.line) if own is not None else (None, None)
@@ -197,7 +205,15 @@ class Assembler:
                 function = own.function
             frames.append(
                 NativeFrame(
-                    len(frames), raw.pc, function, library, file, line, raw.sp, source_language=code.language
+                    len(frames),
+                    raw.pc,
+                    function,
+                    library,
+                    file,
+                    line,
+                    raw.sp,
+                    source_language=code.language,
+                    is_call=raw.is_call,
                 )
             )
         return frames

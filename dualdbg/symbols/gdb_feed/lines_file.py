@@ -5,20 +5,25 @@ statement of Fortran that gdb passes over, with all that is in it (``process_die
 name spaces there: functions are in them, and have their names from them. All else is as it was, so functions, inlined
 ones too, and lines are where they are in the library itself. The symbol table is left out, for names of functions come
 from our own search, but for those of inlined ones (:func:`as_in_library`).
+
+Of code that was not optimised hardly anything was inlined. There C++ is said to be a language without scopes, and
+linkage names are left out: gdb makes no names for each function then, which takes it half of what is left.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from ...shared.elf import HEADER, SECTION
+from ...shared.producers import is_optimized
+from ...shared.string_table import StringTable
 from .. import cache
 from ..elf.elf_file import SHT_NOBITS, SHT_SYMTAB, Section
 from ..objfile import Objfile
+from .units import UnknownForm, abbreviations, units
 
-_FORMAT = 1  # of the files; a new number when their contents change
+_FORMAT = 2  # of the files; a new number when their contents change
 _SHT_DYNSYM = 11
 _SHF_COMPRESSED = 0x800
 # DWARF 5, 7.5.3: entries that say where code is, of what it is a part, and where it calls.
@@ -38,9 +43,14 @@ _NAMESPACE = 0x39
 # Has one byte, as the tags in the place of which it is put. Of one that it does not know gdb would make a symbol.
 _COMMON_INCLUSION = 0x1B
 _PARTS_ELSEWHERE = {0x3C: "partial unit", 0x3D: "imported unit", 0x41: "type unit", 0x4A: "skeleton unit"}
-_IMPLICIT_CONST = 0x21  # a form whose value is in the abbreviation
 # Debug info that has more parts, or an index of them that names types too.
 _REFUSED = (".debug_types", ".gnu_debugaltlink", ".gdb_index", ".debug_names", ".debug_cu_index")
+_LINKAGE_NAME, _RESERVED = 0x6E, 0x75  # attributes; the second is none
+_PLAIN = "plain"  # how the names of copies without scopes begin
+PLAIN_CXX = (
+    "opencl"  # gdb's name for the language of C++ in these; no code for processors like ours is written in it
+)
+_CXX, _OPENCL = (0x04, 0x1A, 0x21, 0x2B, 0x2C), 0x15  # DWARF 5, 7.12, and its list of languages since
 _LINK_TIME = b"GNU GIMPLE"  # a compiler, as debug info has it (DW_AT_producer)
 _OF_LAMBDA = re.compile(r"\(anonymous namespace\)::(?=operator\(\)|operator (?!new\b|delete\b)|_FUN\b)")
 
@@ -53,8 +63,8 @@ def lines_file(library: Objfile) -> Path | None:
     if library.debug_file is not None:
         return None
     elf = library.elf
-    name = f"lines{_FORMAT}-{library.identity}.elf"
-    known = cache.look_up(name, elf.size)
+    names = [f"{kind}{_FORMAT}-{library.identity}.elf" for kind in (_PLAIN, "lines")]
+    known = next((path for name in names if (path := cache.look_up(name, elf.size)) is not None), None)
     if known is not None:
         return known
     table = elf.section(".debug_abbrev")
@@ -64,10 +74,14 @@ def lines_file(library: Objfile) -> Path | None:
         return None
     if _is_of_link_time(library):
         return None
-    abbreviations = _without_types(bytes(elf.view(table)))
-    if abbreviations is None:
-        return None
-    return cache.store(name, _copy(library, table, abbreviations))
+    languages = _cxx_without_optimisation(library, table)
+    copy = _copy(library, table, languages)
+    return cache.store(names[languages is None], copy) if copy is not None else None
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a copy has no scopes: gdb has names of inlined functions without them, and C++ as :data:`PLAIN_CXX`."""
+    return path.name.startswith(_PLAIN)
 
 
 def _is_of_link_time(library: Objfile) -> bool:
@@ -83,11 +97,18 @@ def as_in_library(name: str) -> str:
     return _OF_LAMBDA.sub("", name)
 
 
-def _copy(library: Objfile, table: Section, abbreviations: bytes) -> list[bytes | memoryview]:
-    """The pieces of the file: the library with these abbreviations, and without symbols."""
+def _copy(library: Objfile, table: Section, languages: list[int] | None) -> list[bytes | memoryview] | None:
+    """The pieces of the file: the library without types and symbols. None where some units are elsewhere.
+
+    ``languages``: where units say that they are C++, when that is to be left out too.
+    """
     data = library.elf.data
+    without_types = _without_types(bytes(library.elf.view(table)), languages is None)
+    if without_types is None:
+        return None
     headers = HEADER.unpack_from(data)[6]
-    pieces = [(table.offset, abbreviations)]
+    pieces = [(table.offset, without_types)]
+    pieces += [(at, bytes((_OPENCL,))) for at in languages or ()]
     for section in library.elf.sections:
         if section.type in (SHT_SYMTAB, _SHT_DYNSYM):
             at = headers + section.index * SECTION.size
@@ -101,43 +122,40 @@ def _copy(library: Objfile, table: Section, abbreviations: bytes) -> list[bytes 
     return [*chunks, data[done:]]
 
 
-def _without_types(table: bytes) -> bytes | None:
+def _cxx_without_optimisation(library: Objfile, table: Section) -> list[int] | None:
+    """Where in the file the units of C++ say their language. None unless there are some, and GCC has optimised none."""
+    info, texts = library.elf.section(".debug_info"), library.elf.section(".debug_str")
+    if info is None or texts is None:
+        return None
+    strings = StringTable(library.elf, texts)
+
+    def text_at(offset: int) -> str:
+        return strings.at(texts.offset + offset).decode("utf-8", "replace")
+
+    found = []
+    try:
+        for unit in units(bytes(library.elf.view(info)), bytes(library.elf.view(table)), text_at):
+            if is_optimized(unit.producer) is not False:
+                return None
+            found += [info.offset + unit.at] if unit.language in _CXX else []
+    except (UnknownForm, IndexError, ValueError):
+        return None
+    return found or None
+
+
+def _without_types(table: bytes, with_linkage_names: bool) -> bytes | None:
     """Abbreviations (DWARF 5, 7.5.3) in which what is no code has no meaning; None where some units are elsewhere."""
     found = bytearray(table)
     try:
-        for at, tag in _tags(table):
-            if tag in _PARTS_ELSEWHERE:
+        for one in abbreviations(table):
+            if one.tag in _PARTS_ELSEWHERE:
                 return None
-            if tag < 0x80 and tag not in _CODE:
-                found[at] = _NAMESPACE if tag in _CLASSES else _COMMON_INCLUSION
+            if one.code and one.tag < 0x80 and one.tag not in _CODE:
+                found[one.at] = _NAMESPACE if one.tag in _CLASSES else _COMMON_INCLUSION
+            if not with_linkage_names:
+                for at, attribute, _ in one.attributes:
+                    if attribute == _LINKAGE_NAME:
+                        found[at] = _RESERVED
     except IndexError:  # cut off, or no abbreviations
         return None
     return bytes(found)
-
-
-def _tags(table: bytes) -> Iterator[tuple[int, int]]:
-    """Where each abbreviation has its tag, and which."""
-    at = 0
-    while at < len(table):
-        code, at = _number(table, at)
-        if code == 0:  # the end of those of a unit
-            continue
-        tag, behind = _number(table, at)
-        yield at, tag
-        at = behind + 1  # whether it has children
-        attribute = form = -1
-        while attribute or form:
-            attribute, at = _number(table, at)
-            form, at = _number(table, at)
-            if form == _IMPLICIT_CONST:
-                _, at = _number(table, at)
-
-
-def _number(table: bytes, at: int) -> tuple[int, int]:
-    """A number in LEB128, and what is behind it."""
-    number = shift = 0
-    while table[at] & 0x80:
-        number |= (table[at] & 0x7F) << shift
-        shift += 7
-        at += 1
-    return number | table[at] << shift, at + 1

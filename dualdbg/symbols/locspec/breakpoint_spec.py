@@ -46,14 +46,15 @@ def spec_text(spec: BreakpointSpec) -> str:
 
 
 def same_place(first: BreakpointSpec, second: BreakpointSpec, directory: str = ".") -> bool:
-    """Whether two specs name the same place, whatever their suffixes.
+    """Whether two specs name the same place: see :func:`place_key`."""
+    return place_key(first, directory) == place_key(second, directory)
+
+
+def place_key(spec: BreakpointSpec, directory: str = ".") -> tuple[object, ...]:
+    """What two specs have in common that name the same place, whatever their suffixes.
 
     Relative paths are taken from ``directory``. ``randn``, ``aten::randn`` and ``randn@kernel`` are one.
     """
-    return _place_key(first, directory) == _place_key(second, directory)
-
-
-def _place_key(spec: BreakpointSpec, directory: str) -> tuple[object, ...]:
     subject = spec.subject
     if spec.line is not None:
         return (spec.kind, _normal_path(subject, directory), spec.line)

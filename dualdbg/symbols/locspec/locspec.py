@@ -336,7 +336,8 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
     if match["overload"] is None:
         return False
     if _ending(text) in PYTHON_ENDINGS | NATIVE_ENDINGS:
-        raise Problem("the line is missing", len(text), f"for example {text}:12")
+        hint = f"for example {text}:12; a function of Cython that is called so: {match['overload']}"
+        raise Problem("the line is missing", len(text), hint)
     if match["namespace"] is not None:
         return True  # an extension's: C++ names have no dots
     if match["name"] == "torch" and is_operator(match["overload"]):

@@ -1,23 +1,33 @@
-"""The C names of an author's cdef functions in debug info: where all calls were inlined no symbol table has them."""
+"""The C names of an author's Cython functions in debug info: where all calls were inlined no symbol table has them."""
 
 from __future__ import annotations
 
-from ...known.cython_names import Part, cython_function
-from ...shared.binding_names import CYTHON_CDEF, without_types
+from ...known.cython_names import Part, cython_function, is_named
+from ...shared.binding_names import CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER, without_types
 from ...shared.elf import ElfFile
 from ..elf.debug_names import debug_strings
 
+_PREFIXES = (CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER)
+_PARTS = (Part.C_FUNCTION, Part.BODY, Part.WRAPPER)
 
-def c_functions_meant(elf: ElfFile, name: str) -> list[str]:
-    """The C names of the cdef and cpdef functions that ``fastc.term`` means, in the debug info of ``elf``."""
-    path = tuple(name.split("."))
+
+def c_functions_meant(elf: ElfFile, path: tuple[str, ...]) -> list[str]:
+    """The C names of the functions that ``path`` means, in the debug info of ``elf``: of each the part with its lines.
+
+    The slots of a class may have a copy of its special methods.
+    """
     strings = debug_strings(elf)
-    if strings is None or len(path) < 2 or not all(map(str.isidentifier, path)):
+    if strings is None or not all(map(str.isidentifier, path)):
         return []
-    found = set()
+
+    def exists(name: str) -> bool:
+        return next(strings.exact(name.encode()), None) is not None
+
+    found: dict[tuple[str, ...], dict[Part, set[str]]] = {}
     for _, string in strings.holding(path[-1].encode()):
         text = string.decode("utf-8", "replace")
-        function = cython_function(text) if without_types(text).startswith(CYTHON_CDEF) else None
-        if function is not None and function.part is Part.C_FUNCTION and function.path[-len(path) :] == path:
-            found.add(text)
-    return sorted(found)
+        function = cython_function(text, exists) if without_types(text).startswith(_PREFIXES) else None
+        if function is not None and is_named(function, path):
+            found.setdefault(function.path, {}).setdefault(function.part, set()).add(text)
+    best = (next((parts[one] for one in _PARTS if one in parts), set()) for parts in found.values())
+    return sorted(name for names in best for name in names)

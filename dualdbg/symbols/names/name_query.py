@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from string import ascii_letters, digits
 
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, lambda_parameters, parse, split_component
@@ -83,6 +83,7 @@ class Query:
     exact: bool = False
 
     @classmethod
+    @lru_cache(maxsize=256)  # one name is looked for in each library that is loaded
     def of(cls, name: str, exact: bool = False) -> Query:
         """What the user typed. ``exact``: no further scope may stand before it, and it is no pattern."""
         text = name.strip() if exact else _SPACE_BEFORE_LIST.sub("(", name.strip())
@@ -240,12 +241,17 @@ class Query:
         paths = rust_paths(demangled)
         if self.is_glob:
             return any(self.glob.match("::".join(path)) for path in paths)
+        wanted = rust_paths(self.text)
         if " as " in self.text:
-            return demangled.endswith(self.text) or short_rust_name(demangled).endswith(self.text)
-        [wanted] = rust_paths(self.text)
-        if self.anchored:
-            return wanted in paths
-        return any(path[-len(wanted) :] == wanted for path in paths)
+            if demangled.endswith(self.text) or short_rust_name(demangled).endswith(self.text):
+                return True
+            told = len(paths) == len(wanted) and short_rust_name(self.text) == self.text
+            return told and all(self._ends(path, part) for path, part in zip(paths, wanted, strict=True))
+        return any(self._ends(path, wanted[0]) for path in paths)
+
+    def _ends(self, path: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+        """Whether a path of Rust is the wanted one, but for scopes in front."""
+        return path == wanted if self.anchored else path[-len(wanted) :] == wanted
 
     def _matches_name(self, name: CxxName) -> bool:
         query = self.parsed

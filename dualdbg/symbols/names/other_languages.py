@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementation_of
-from ...known.cython_names import CythonName, Part, cython_function, is_named
+from ...known.cython_names import ACCESSORS, CythonName, Part, cython_function, is_named
 from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_WRAPPER
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
@@ -82,6 +82,11 @@ def is_fortran(elf: ElfFile) -> bool:
     )
 
 
+def is_extension(path: str) -> bool:
+    """Whether a file is called as a module of Python is: there a name of Cython's needs no module before it."""
+    return _EXTENSION.fullmatch(PurePath(path).name) is not None
+
+
 def strings_named(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:
     """File offset -> demangled text of the strings in the table that the query means in these languages."""
     if query.exact or query.is_linkage_name:
@@ -89,9 +94,7 @@ def strings_named(table: SymbolTable, query: Query) -> Iterator[dict[int, str]]:
     if has_rust(table.elf):
         yield _rust_strings(table, query)
     path = tuple(query.text.split("."))
-    if all(map(str.isidentifier, path)) and (
-        len(path) > 1 or _EXTENSION.fullmatch(PurePath(table.elf.path).name)
-    ):
+    if all(map(str.isidentifier, path)) and (len(path) > 1 or is_extension(table.elf.path)):
         yield _cython_strings(table, path)
     if is_fortran(table.elf):
         yield _fortran_strings(table, query.text.lower())
@@ -151,7 +154,9 @@ def _cython_strings(table: SymbolTable, path: tuple[str, ...]) -> dict[int, str]
     Of fused types each combination has one; what chooses between them for a call from Python has none.
     """
     found: dict[tuple[str, ...], list[tuple[Part, int, str]]] = {}
-    wanted = [*_cython_functions(table, path[-1].encode()), *_generators(table)]
+    needles = dict.fromkeys((path[-1], path[-2] if path[-1] in ACCESSORS and len(path) > 1 else path[-1]))
+    functions = [row for needle in needles for row in _cython_functions(table, needle.encode())]
+    wanted = [*functions, *_generators(table)]
     for offset, text, function in wanted:
         if is_named(function, path):
             found.setdefault(function.path, []).append((function.part, offset, text))

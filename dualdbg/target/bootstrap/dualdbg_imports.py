@@ -6,7 +6,7 @@ out. When the program imports one, it gets the same module, if running it again 
 program finds the same file by that name, and so it is for all that the module imported while it ran. Otherwise the
 import takes its usual way. Thus nothing exists twice without need: locks of `threading`, types of `decimal`.
 
-Loaded by exec, without an import. CPython 3.8 and later.
+Run without an import. CPython 3.8 and later.
 """
 
 import builtins

@@ -314,9 +314,10 @@ def keep_imports_apart() -> None:
     """From now on, until the program begins, what is imported is for us."""
     global imports
     names: dict[str, Any] = {"__name__": "dualdbg_imports"}
-    path = os.path.join(HERE, "dualdbg_imports.py")
-    with open(path, "rb") as file:
-        exec(compile(file.read(), path, "exec"), names)
+    # What the interpreter imports files with is there already: nothing has to be imported for it.
+    machinery: Any = sys.modules["_frozen_importlib_external"]
+    loader = machinery.SourceFileLoader("dualdbg_imports", os.path.join(HERE, "dualdbg_imports.py"))
+    exec(loader.get_code("dualdbg_imports"), names)
     imports = names["Imports"](HERE)
     imports.begin()
 

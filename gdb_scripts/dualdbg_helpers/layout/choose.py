@@ -10,7 +10,7 @@ import gdb
 
 from .. import language, settings
 from ..errors import LayoutMissing
-from . import selfcheck
+from . import element_types, selfcheck
 from .from_gdb import DebugInfo
 from .model import HINT, Chain, Layout
 from .types_object import TypesObject
@@ -41,19 +41,23 @@ def table(version):
     return None
 
 
-def nearest_table(version):
-    """The table for the minor version that is nearest to PyTorch ``version``, the older of two; None without.
+def nearest_tables(version, make_target):
+    """The tables of other minor versions, the nearest to PyTorch ``version`` first, of two the older; none without it.
 
-    It was not made for this version, and the checks see only a part of it: it is believed last, and says so. Another
-    major version is not near.
+    They were not made for this version, and the checks see only a part of them: one is believed last, and says so.
+    Another major version is not near. The element types have the numbers that the running library gives them.
     """
     wanted = _numbers(version or "")
     known = {_numbers(path.stem.partition("-")[2]): path.name for path in TABLES.glob("torch-*.json")}
     near = [one for one in known if wanted and one[0] == wanted[0]]
-    if not near:
-        return None
-    name = known[min(near, key=lambda one: (abs(one[1] - wanted[1]), one[1]))]
-    return read(name, f"the nearest to {version}; what could be checked fits the process, the rest may not")
+    belief = f"near {version}; what could be checked fits the process, the rest may not"
+    for minor in sorted(near, key=lambda one: (abs(one[1] - wanted[1]), one[1])):
+        layout = read(known[minor], belief)
+        numbers = layout.find_enum("c10::ScalarType")
+        own = element_types.numbers(make_target(Chain([layout])), numbers) if numbers else None
+        if own is not None:
+            layout.enums["c10::ScalarType"] = own
+        yield layout
 
 
 def _numbers(version):
@@ -165,21 +169,26 @@ def _sources(installation, info, wanted, compiling, make_target):
     may_compile = (
         compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and not fits)
     )
-    candidates = {
-        "debug-info": info,
-        "types-object": _Object(maker, may_compile and compiling != settings.OFF),
-        "table": known,
-        "nearest table": nearest_table(installation.version) if known is None else None,
-    }
     found = []
-    for name, layout in candidates.items():
-        if layout is None or wanted not in ("auto", name.split()[-1]):
-            continue
+
+    def believe(layout):
         problem = selfcheck.problem_of(layout, found, make_target)
         if problem is None:
             found.append(layout)
         else:
             _bad[layout.source.partition(";")[0]] = problem  # without what would be said of it if it fitted
+        return problem is None
+
+    candidates = {
+        "debug-info": info,
+        "types-object": _Object(maker, may_compile and compiling != settings.OFF),
+        "table": known,
+    }
+    for name, layout in candidates.items():
+        if layout is not None and wanted in ("auto", name):
+            believe(layout)
+    if known is None and wanted in ("auto", "table"):
+        any(map(believe, nearest_tables(installation.version, make_target)))  # the first that fits
     return found
 
 

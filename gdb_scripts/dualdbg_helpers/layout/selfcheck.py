@@ -11,6 +11,7 @@ from dualdbg_shared.libraries import C10, TORCH
 
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
 from ..torch.dispatch import DispatchKeys
+from . import element_types
 from .model import Chain
 
 _UNDEFINED = "_ZN3c1019UndefinedTensorImpl10_singletonE"
@@ -71,6 +72,13 @@ def _undefined_tensor(target):
     _expect(inline[0] == 0 and inline[len(inline) // 2] == 1, "sizes and strides of the undefined tensor")
     _expect(memory.i64(address + impl["numel_"]) == 0, "number of elements of the undefined tensor")
     _expect(impl.bit(memory, address, "is_contiguous_") in (0, 1), "flags of the undefined tensor")
+
+
+def _element_types(target):
+    """The numbers of the element types."""
+    names = target.layout.enum("c10::ScalarType")
+    for name, number in (element_types.numbers(target, set(names.values())) or {}).items():
+        _expect(names.get(number, name) == name, f"number of the element type {name}")
 
 
 def _operators(target):
@@ -136,6 +144,7 @@ def memory_tag(target, address):
 _CHECKS = (
     # (check, the types of which at least one must come from the layout that is checked)
     (_undefined_tensor, ("c10::TensorImpl", "c10::impl::SizesAndStrides", "c10::ScalarType")),
+    (_element_types, ("caffe2::detail::TypeMetaData",)),
     (
         _operators,
         ("c10::Dispatcher", "c10::FunctionSchema", "c10::Argument", "c10::IValue", "c10::IValue::Tag"),

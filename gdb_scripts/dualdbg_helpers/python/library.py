@@ -131,6 +131,25 @@ def _decimal(objects, kind, address, depth):
     return f"Decimal('{value}')"
 
 
+def _python_decimal(objects, kind, address, depth):
+    """A number of Lib/_pydecimal.py, which stands for the C module where there was no libmpdec."""
+    found = _attributes(objects, kind, address)
+    sign, digits, exponent = (_leaf(objects, found.get(name)) for name in ("_sign", "_int", "_exp"))
+    if sign not in (0, 1) or not isinstance(digits, str) or not (digits.isdecimal() or not digits):
+        raise Implausible(f"no {kind.full_name} at 0x{address:x}")
+    if not isinstance(exponent, int) and exponent not in ("F", "n", "N"):
+        raise Implausible(f"no {kind.full_name} at 0x{address:x}")
+    return f"Decimal('{decimal.Decimal((sign, tuple(map(int, digits)), exponent))}')"
+
+
+def _leaf(objects, place):
+    """The ``int`` or ``str`` at ``place``; None for anything else."""
+    kind = objects.types.of(place) if isinstance(place, int) else None
+    if kind is not None and kind.has(L.INT):
+        return objects.strings.integer(place)
+    return name_text(objects, place) if kind is not None and kind.has(L.STR) else None
+
+
 def _slots(*names):
     """A reader of attributes that must all be ``int``; the rest of the class is Python code that is not run."""
 
@@ -337,6 +356,7 @@ BY_NAME = {
     "datetime.timezone": Writer("date", _timezone, container=True),
     "zoneinfo.ZoneInfo": Writer("date", _zone_info),
     "decimal.Decimal": Writer("number", _decimal),
+    "class decimal.Decimal": Writer("number", _python_decimal),
     "class fractions.Fraction": Writer("number", _fraction),
     "class uuid.UUID": Writer("uuid", _uuid),
     **{

@@ -221,6 +221,9 @@ class FakeGdb:
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: list(addresses))
 
+    async def lines_of_source(self, address: int) -> list[int]:
+        return await self._command(list)
+
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: [self._set_breakpoint(gdb_thread) for _ in addresses])
 

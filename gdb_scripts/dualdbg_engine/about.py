@@ -1,0 +1,10 @@
+"""What gdb says of itself. Every session asks at its start, so nothing else is imported here."""
+
+from __future__ import annotations
+
+import gdb
+
+
+def gdb_version() -> str:
+    """gdb's version, as its distribution writes it."""
+    return str(gdb.VERSION)

@@ -1,0 +1,140 @@
+"""Rust as cargo builds it for users, optimised with debug info: closures, async functions, and values kept in parts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import Breakpoint, NativeFrame
+from tests import rows, support
+from tests.session.driver import Driver, run_session
+
+SOURCE = """\
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+
+#[inline(never)]
+pub fn largest<T: Copy + PartialOrd>(values: &[T]) -> Option<T> {
+    let mut best = None;
+    for value in values {
+        best = match best {
+            None => Some(*value),
+            Some(old) if *value > old => Some(*value),
+            other => other,
+        };
+    }
+    best
+}
+
+#[inline(never)]
+fn weighed(value: i64, by: i64) -> i64 {
+    value * by + 1
+}
+
+#[inline(never)]
+fn mapped(values: &[i64], by: i64) -> Vec<i64> {
+    values.iter().map(|value| weighed(*value, by)).collect()
+}
+
+struct Later(u32);
+impl Future for Later {
+    type Output = u32;
+    fn poll(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<u32> {
+        if self.0 == 0 {
+            return Poll::Ready(5);
+        }
+        self.0 -= 1;
+        Poll::Pending
+    }
+}
+
+async fn slowly(n: i64) -> i64 {
+    let waited = Later(2).await;
+    weighed(n, i64::from(waited))
+}
+
+fn ignored(_: *const ()) {}
+fn copied(data: *const ()) -> RawWaker {
+    RawWaker::new(data, &TABLE)
+}
+static TABLE: RawWakerVTable = RawWakerVTable::new(copied, ignored, ignored, ignored);
+
+#[inline(never)]
+fn wait<F: Future>(future: F) -> F::Output {
+    let waker = unsafe { Waker::from_raw(copied(std::ptr::null())) };
+    let mut context = Context::from_waker(&waker);
+    let mut future = Box::pin(future);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+    }
+}
+
+#[no_mangle]
+pub extern "C" fn run(n: i64) -> i64 {
+    let values = mapped(&[n, 1, 2], n);
+    largest(&values).unwrap_or(0) + wait(slowly(n))
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rustc = shutil.which("rustc") or shutil.which("rustc", path=str(Path.home() / ".cargo" / "bin"))
+    compiler = support.require(rustc, "rustc", outside=True)
+    folder = tmp_path_factory.mktemp("optimised")
+    (folder / "optimised.rs").write_text(SOURCE)
+    library, script = folder / "liboptimised.so", folder / "program.py"
+    options = ["-g", "-O", "--edition=2021", "--crate-type=cdylib", "-o", library]
+    subprocess.run([compiler, *options, folder / "optimised.rs"], check=True)
+    script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\nlibrary.run(3)\n")
+    return script
+
+
+@pytest.mark.parametrize(
+    ("spec", "lines"),
+    rows.some(
+        [
+            ("mapped::{{closure}}", ["values.iter().map"]),
+            ("optimised::mapped::{closure#0}", ["values.iter().map"]),
+            ("slowly::{{closure}}", ["async fn slowly", "let waited"]),
+            ("::optimised::slowly::{async_fn#0}", ["async fn slowly", "let waited"]),
+        ],
+        2,
+    ),
+)
+def test_a_closure_that_was_inlined(script: Path, spec: str, lines: list[str]) -> None:
+    """By what a stack calls it, of which debug info has a number and the linkage name none."""
+
+    async def work(driver: Driver) -> None:
+        frame = (await driver.stop()).frame
+        assert isinstance(frame, NativeFrame) and frame.line is not None
+        assert any(line in SOURCE.splitlines()[frame.line - 1] for line in lines)
+        [row] = driver.session.breakpoints.all()
+        assert isinstance(row, Breakpoint) and all(one.inlined_in is not None for one in row.locations)
+        await driver.session.breakpoints.remove(row.id)
+        await driver.finish_run()
+
+    run_session(work, script, spec)
+
+
+def test_a_value_of_which_gdb_does_not_tell_the_variant(script: Path) -> None:
+    """gdb 13 aborts when it prints one, and so would end the program."""
+    seen: set[str] = set()
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        await driver.session.breakpoints.remove(1)
+        while isinstance(stop.frame, NativeFrame) and "largest" in (stop.frame.function or ""):
+            variables = await driver.session.inspector.variables(stop.thread.tid, stop.frame)
+            seen.update(one.value for one in variables if one.name == "best")
+            stop = await driver.step("next")
+        await driver.finish_run()
+
+    run_session(work, script, "largest")
+    assert any(text.startswith("<not known: it is kept in parts") for text in seen), seen

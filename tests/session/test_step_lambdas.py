@@ -1,0 +1,110 @@
+"""Steps through functions of the C++ library that call the user's, where the optimiser has mixed the two."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from dualdbg.model import NativeFrame
+from tests import rows, support
+from tests.session.driver import Driver, run_session
+
+SOURCE = """\
+#include <algorithm>
+#include <functional>
+#include <mutex>
+#include <vector>
+static volatile int seen;
+
+extern "C" int sorts(int n) {
+    std::vector<int> v{4, 2, n, 1, 3};
+    std::sort(v.begin(), v.end(), [](int a, int b) {
+        seen = a;
+        return a < b;
+    });
+    seen = v[0];
+    return seen;
+}
+
+extern "C" int calls(int n) {
+    std::function<int(int)> adds = [n](int x) {
+        seen = x;
+        return x + n;
+    };
+    std::vector<int> v{1, 2};
+    std::transform(v.begin(), v.end(), v.begin(), adds);
+    seen = v[1];
+    return seen;
+}
+
+extern "C" int once(int n) {
+    static std::once_flag flag;
+    std::call_once(flag, [&] {
+        seen = n;
+        seen = n + 1;
+    });
+    seen = n;
+    return seen;
+}
+"""
+LINES = SOURCE.splitlines()
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = support.require(shutil.which("g++"), "a C++ compiler")
+    folder = tmp_path_factory.mktemp("lambdas")
+    source, library, script = folder / "lambdas.cpp", folder / "liblambdas.so", folder / "program.py"
+    source.write_text(SOURCE)
+    subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
+    calls = "library.sorts(7)\nlibrary.calls(7)\nlibrary.once(7)\nprint('end')\n"
+    script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
+    return script
+
+
+def line_with(text: str) -> int:
+    return next(number for number, line in enumerate(LINES, 1) if text in line)
+
+
+async def walk(driver: Driver, kind: str) -> list[int]:
+    """The lines that steps end on, from the stop on to the Python line; all of them are the source's own."""
+    found: list[int] = []
+    stop = await driver.stop()
+    await driver.session.breakpoints.remove(1)
+    while isinstance(stop.frame, NativeFrame):
+        assert stop.frame.file is not None and stop.frame.file.endswith("lambdas.cpp"), (found, stop.frame)
+        assert stop.frame.line is not None and len(found) < 100
+        found.append(stop.frame.line)
+        stop = await driver.step(kind)
+    await driver.finish_run()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "inside", "behind"),
+    rows.some(
+        [
+            ("sorts", "return a < b", "seen = v[0]"),
+            ("calls", "return x + n", "seen = v[1]"),
+            ("once", "seen = n + 1", "return seen"),
+        ],
+        2,
+    ),
+)
+def test_a_lambda_is_entered_and_left(script: Path, function: str, inside: str, behind: str) -> None:
+    found = run_session(lambda driver: walk(driver, "step"), script, function)
+    lines = [LINES[number - 1] for number in found]
+    assert any(inside in line for line in lines), lines
+    last = max(at for at, line in enumerate(lines) if inside in line)
+    assert any(behind in line for line in lines[last:]), lines
+
+
+@pytest.mark.parametrize("kind", ["next", "finish"])
+@pytest.mark.parametrize("text", rows.some(["seen = a;", "return x + n", "seen = n + 1"], 2))
+def test_out_of_a_lambda_to_the_users_function(script: Path, kind: str, text: str) -> None:
+    """Not to the line of the C++ library that called it."""
+    found = run_session(lambda driver: walk(driver, kind), script, f"lambdas.cpp:{line_with(text)}")
+    assert len(found) > 1
