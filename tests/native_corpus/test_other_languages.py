@@ -151,7 +151,8 @@ def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
         else:
             wrong.append(text)
     print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong; {told}")
-    assert len(lines) >= 14 and not wrong and len(told) <= 1, "\n".join([*wrong, *told])
+    # One was unrolled; with a stack protector GCC leaves a copy of another one to rows of headers.
+    assert len(lines) >= 14 and not wrong and len(told) <= 2, "\n".join([*wrong, *told])
 
 
 def is_in_a_loop(begin: set[int], places: set[int], flow: dict[int, control_flow.Function]) -> bool:
