@@ -208,9 +208,9 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(STEPPED, STEP_IN, stack=stack(LINE, LINE, CALLER)),
         ENDS,
     ),
-    "step in the C++ library": (
+    "step in the C++ library, into which code of the user may have been put": (
         arrival(STEPPED, STEP_IN, stack=stack(VECTOR, CALLER), momentary=Momentary(has_bodies=True)),
-        Outcome(False, StopPoints(detour=CALLER)),
+        Outcome(False, again=Move.STEP),
     ),
     "next out of an inlined function, to a line of the C++ library": (
         arrival(
