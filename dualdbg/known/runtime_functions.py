@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 # Itanium C++ ABI (__cxa_, _Unwind_, __cxxabiv1), and what GCC and LLVM have beside it: their namespaces, personality
-# routines, static functions of the unwinder (libgcc/unwind-dw2.c), sanitizers.
+# routines, locks (libgcc/gthr-posix.h), static functions of the unwinder (libgcc/unwind-dw2.c), sanitizers.
 _RUNTIME = re.compile(
-    r"(?:std|__gnu_cxx|__cxxabiv1|__gnu_debug)::|__(?:cxa|gxx|gcc|clang|dynamic)_|__terminate\b|_Unwind_|"
+    r"(?:std|__gnu_cxx|__cxxabiv1|__gnu_debug)::|__(?:cxa|gxx|gcc|clang|dynamic|gthread|gthrw|libc)_|"
+    r"__terminate\b|_Unwind_|"
     r"__(?:(?:a|hwa|l|m|t|ub)san|sanitizer|interceptor)(?:_|::)|"
     r"(?:uw_(?:frame_state_for|init_context_1|update_context(?:_1)?|install_context(?:_1)?)|execute_cfa_program)\b"
 )

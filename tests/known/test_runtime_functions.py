@@ -12,6 +12,7 @@ from dualdbg.known.runtime_functions import is_runtime_function
     [
         "__cxa_throw",
         "__cxa_rethrow",
+        "__gthread_mutex_lock",
         "__gxx_personality_v0",
         "__gnu_cxx::__verbose_terminate_handler",
         "__cxxabiv1::__terminate(void (*)())",
