@@ -166,6 +166,9 @@ class Policy:
     def decide(self, module: Module) -> Any:
         return type("Decision", (), {"load": Load.WHOLE})
 
+    def may_have_lines(self, module: Module, file: str) -> bool:
+        return self.decide(module).load is Load.WHOLE
+
 
 class Reader:
     async def prepare(self, module: Module) -> None:

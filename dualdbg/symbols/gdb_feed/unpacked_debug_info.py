@@ -11,6 +11,7 @@ import os
 import zlib
 from pathlib import Path
 
+from ...errors import SymbolError
 from ...shared.elf import HEADER, SECTION, SHF_COMPRESSED
 from ...shared.proc_files import mappings, read_maps
 from .. import cache
@@ -53,7 +54,10 @@ def c_library() -> Objfile | None:
     """The C library of this process, where it has one by a name that gdb knows."""
     for row in mappings(read_maps(os.getpid())):
         if Path(row.path).name.startswith(_C_LIBRARY):
-            return Objfile.open(row.path)
+            try:
+                return Objfile.open(row.path)
+            except SymbolError:  # the kernel may name it by another mount of it, where dualdbg cannot go
+                return None
     return None
 
 

@@ -7,7 +7,7 @@ import sys
 import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
-from dualdbg_engine import breakpoints, function_locations, threads, watchpoints
+from dualdbg_engine import breakpoints, deletions, function_locations, threads, watchpoints
 
 
 def kept():
@@ -15,7 +15,7 @@ def kept():
     return [
         sum(len(points) for points in threads._shown_at.values()),
         [variable is not None for variable in variables],
-        len(breakpoints._with),
+        len(deletions._with),
     ]
 
 
