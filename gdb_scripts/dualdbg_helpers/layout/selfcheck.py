@@ -76,8 +76,9 @@ def _undefined_tensor(target):
 
 def _element_types(target):
     """The numbers of the element types."""
-    names = target.layout.find_enum("c10::ScalarType")
-    if names is None:  # debug info of an extension may not have it; then its numbers are those of another source
+    try:
+        names = target.layout.enum("c10::ScalarType")
+    except LayoutMissing:  # debug info of an extension may not have it: the next source tells
         return
     for name, number in (element_types.numbers(target, set(names.values())) or {}).items():
         _expect(names.get(number, name) == name, f"number of the element type {name}")
