@@ -112,6 +112,7 @@ def test_on_a_terminal_and_with_follow(tmp_path: Path, program: Path, front_end:
 @pytest.mark.parametrize("moment", ["it is there", "gdb holds it"])
 def test_somebody_else_ends_it(tmp_path: Path, program: Path, moment: str, number: signal.Signals) -> None:
     """From the moment it exists, which may be before exec, and while gdb begins with it."""
+    program.write_text("import time\ntime.sleep(300)\n")  # it does not end before it is looked at
     with COMMAND_LINES["batch"](program) as started:
         pid = wait_until(lambda: program_of(started.pid), 90, "the program")
         if moment == "gdb holds it":
