@@ -215,14 +215,20 @@ def test_quit_ends_a_batch_and_the_target(program: Path) -> None:
 
 
 def test_detach_lets_the_program_run_on(tmp_path: Path) -> None:
+    """The program lasts until it is let go: one that ends while that is under way has ended, which is told instead."""
     script = tmp_path / "lasting.py"
-    script.write_text("import pathlib, sys\nx = 1\npathlib.Path(sys.argv[1]).write_bytes(b'alive')\n")
+    script.write_text(
+        "import pathlib, sys, time\nwanted, out = map(pathlib.Path, sys.argv[1:])\n"
+        "while not wanted.exists(): time.sleep(0.01)\nout.write_bytes(b'alive')\n"
+    )
+    files = [tmp_path / "wanted", tmp_path / "out"]
     done = dualdbg(
-        "run", "--json", "-b", "lasting.py:3", "--", script, tmp_path / "out", cwd=tmp_path, stdin="detach\n"
+        "run", "--json", "-b", "lasting.py:3", "--", script, *files, cwd=tmp_path, stdin="detach\n"
     )
     assert done.status == 0, done
     assert done.of("detached")
-    wait_until((tmp_path / "out").exists, what="the detached program goes on")
+    files[0].touch()
+    wait_until(files[1].exists, what="the detached program goes on")
 
 
 def test_kill_ends_the_program(program: Path) -> None:
