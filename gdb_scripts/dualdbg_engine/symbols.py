@@ -178,7 +178,8 @@ def read_whole(libraries: list[tuple[str, int, str, int]]) -> bool:
     read to the end. The selected frame stays.
 
     False where nothing is read, for gdb hides an inlined function at the beginning of which the selected thread stands.
-    Until the thread runs it has a pointer to the symbol of that, and ends where it uses it after it is gone (12 to 18).
+    Until the thread runs it has a pointer to the symbol of that, and ends where it uses it after it is gone (seen with
+    13.1, 15.2 and 16.3).
     """
     frame = gdb.selected_frame() if _is_stopped() else None
     if frame is not None and hides_inlined():

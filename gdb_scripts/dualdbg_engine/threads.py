@@ -146,9 +146,8 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
     while frame is not None and len(rows) < limit:
         is_signal = frame.type() == gdb.SIGTRAMP_FRAME
         rows.append(_frame_row(frame, is_call and not is_signal))
-        if (
-            frame.type() != gdb.INLINE_FRAME
-        ):  # what was inlined was not called: it stands where the frame around it does
+        # What was inlined was not called: it stands where the frame around it does.
+        if frame.type() != gdb.INLINE_FRAME:
             is_call = not is_signal
         try:
             frame = frame.older()

@@ -104,9 +104,8 @@ def mappings(text: str, link: str = "/") -> List[Mapping]:
 
 def lines_of_maps(text: str) -> List[str]:
     """The lines of /proc/PID/maps."""
-    return [
-        line for line in text.split("\n") if line
-    ]  # splitlines() would break a path at other characters too
+    # splitlines() would break a path at other characters too.
+    return [line for line in text.split("\n") if line]
 
 
 def mapping(line: str, link: str = "/") -> Mapping:

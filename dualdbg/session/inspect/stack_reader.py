@@ -304,9 +304,8 @@ class StackReader:
             return self._of_cython(replace(frame, library=library), function)
         written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
         frame = replace(frame, library=library, source_language=written or language)
-        if (
-            library is None and frame.function is not None and not frame.inlined
-        ):  # made while the program runs
+        # Code that was made while the program runs.
+        if library is None and frame.function is not None and not frame.inlined:
             return _of_jit(frame, frame.function)
         if frame.inlined or function is None:  # its name is known from debug info alone
             rust = demangle_rust(frame.function or "")

@@ -40,9 +40,8 @@ class MomentaryBreakpoints:
         self._handlers = handlers
         self.now = Momentary()
         self.reads_results = True  # of functions that a step leaves
-        self._known_lines: dict[
-            tuple[str, int], list[int]
-        ] = {}  # in functions of libraries, by file and function
+        # In functions of libraries, by file and function.
+        self._known_lines: dict[tuple[str, int], list[int]] = {}
         self._known_bodies: dict[tuple[str, int] | None, int] = {}  # how far they are behind the beginning
 
     async def set(
