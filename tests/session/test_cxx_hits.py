@@ -1,4 +1,4 @@
-"""Breakpoints on coroutines and conversions of C++ by their names: as many hits as the source says, optimised or not."""
+"""Breakpoints on coroutines and conversions of C++ by their names: as many hits as the source says."""
 
 from __future__ import annotations
 
