@@ -324,7 +324,9 @@ class NativeBreakpoints:
             names = [one.location.function for one in inlined] + [one.shown for one in cython]
             for place in self._places.wholes(found, [one for one in names if one is not None]):
                 await self._bind_place(wanted, place)
-            for one in inlined:
+            # GCC's debug info has parts of a coroutine as inlined too, where they begin: one stop is one hit.
+            begin = {location.address for location in wanted.locations.values()}
+            for one in [one for one in inlined if one.address not in begin]:
                 await self.points.insert(wanted, one.address, one.location, one.hides)
             await self._bind_cython(wanted, name, cython)
         for place in [one for one in wanted.unresolved if one.module not in modules]:
