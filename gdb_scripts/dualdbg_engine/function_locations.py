@@ -24,6 +24,7 @@ from .blocks import (
     symbol_at,
 )
 from .copies import copies_of_beginning, first_reached_from
+from .instance_entries import entries
 from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
@@ -118,11 +119,12 @@ def decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
 def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
     """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning."""
     rows = []
-    for address in (begins, *copies_of_beginning(begins, block)):
+    places, is_sure = entries(block, [begins, *copies_of_beginning(begins, block)])
+    for address in places:
         file, line = source_of(address, block)
         inner = inner_function(address)
         hides = inner is not None and not is_same(inner, block)
-        rows.append({"address": address, "file": file, "line": line, "hides": hides})
+        rows.append({"address": address, "file": file, "line": line, "hides": hides, "is_sure": is_sure})
     return rows
 
 
