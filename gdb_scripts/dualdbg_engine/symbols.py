@@ -12,6 +12,7 @@ from .blocks import entry_of, inner_function, is_same, outer_function
 from .copies import copies_of_line
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
+from .line_certainty import is_certain
 from .threads import hides_inlined
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
@@ -95,7 +96,10 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             "hides": hides,
         }
         rows += [{**row, "address": one} for one in (address, *copies)]
-    return rows
+    places = {row["address"] for row in rows}
+    has_line = any(row["line"] == line for row in rows)
+    is_sure = not has_line or all(is_certain(table, line, places) for table in tables.values())
+    return [{**row, "is_sure": is_sure} for row in rows]
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:

@@ -328,6 +328,8 @@ class NativeBreakpoints:
             begin = {location.address for location in wanted.locations.values()}
             for one in [one for one in inlined if one.address not in begin]:
                 await self.points.insert(wanted, one.address, one.location, one.hides)
+            if not all(one.is_sure for one in inlined):
+                wanted.is_sure, wanted.message = False, _MIXED.format(name)
             await self._bind_cython(wanted, name, cython)
         for place in [one for one in wanted.unresolved if one.module not in modules]:
             await self._bind_place(wanted, place)  # it may have been chosen meanwhile
