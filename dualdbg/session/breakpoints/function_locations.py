@@ -15,6 +15,7 @@ from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
+from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
 from ...symbols.names.rust_in_debug_info import closure_in, meant_in_debug_info
@@ -189,7 +190,7 @@ def _identifier(query: Query) -> str | None:
     if query.is_glob or query.is_linkage_name or not query.parsed.components:
         return None
     last = next((one for one in reversed(query.parsed.components) if closure_in(one) is None), "")
-    return split_component(last)[0]
+    return canonical_operator(split_component(last)[0])
 
 
 def _rust_names(query: Query, modules: list[Module]) -> list[str]:
