@@ -12,7 +12,7 @@ from typing import Any, Iterator, NamedTuple, Sequence
 import gdb
 from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
 
-from . import blocks, control_flow, function_locations, inlined_calls, symbols
+from . import blocks, control_flow, function_code, function_locations, inlined_calls, symbols
 from .control_flow import reached
 from .cython_lines import behind_prologue, function_at, line_in
 from .function_code import flows_of, following_in
@@ -101,7 +101,7 @@ def _entries(start: int, code: dict[int, control_flow.Flow], inside: set[int]) -
         return _met_once(sorted(places.intersection(first)), code, following)
 
     found = first_of(_with_statements(following, inside) or inside)
-    if _are_exclusive(found, following, inside):
+    if _are_exclusive(found, following, inside) and not _is_run_past(found, start, following, inside):
         return found, True
     first = first_of(inside)
     return (first, True) if len(first) == 1 else (found, False)
@@ -118,6 +118,24 @@ def _with_statements(following: dict[int, list[int]], inside: set[int]) -> set[i
             before.setdefault(after, []).append(at)
     begins = [at for at in inside if begins_statement(at)]
     return set(reached(begins, lambda at: before.get(at, [])))
+
+
+def _is_run_past(found: list[int], start: int, following: dict[int, list[int]], inside: set[int]) -> bool:
+    """Whether a way through the function comes to a line with which the body begins, and passes none of the entries.
+
+    The compiler may have copied what it does, and not where it begins.
+    """
+    outer = blocks.outer_function(start)
+    code = function_code.code_of(outer) if outer is not None else None
+    if code is None:
+        return True
+    begins = {line for at in found for line in (*code.marked.get(at, ()), code.lines[at])}
+    past = [
+        at
+        for at in reached([start], following.__getitem__, found)
+        if at in inside and code.lines[at] in begins
+    ]
+    return any(not following[at] for at in reached(past, following.__getitem__, found))
 
 
 def _are_exclusive(found: list[int], following: dict[int, list[int]], inside: set[int]) -> bool:

@@ -78,7 +78,7 @@ def test_every_function_and_every_line(
     print(
         f"{layer} {variant}: {len(names)} functions, {len(gdb)} lines, {len(wrong)} wrong; uncertain: {seen.uncertain}"
     )
-    assert len(names) == len(calls) and (len(gdb) > 40) == has_lines and len(seen.uncertain) <= 3
+    assert len(names) == len(calls) and (len(gdb) > 40) == has_lines and len(seen.uncertain) <= 4
     assert not wrong, "\n".join(wrong)
 
 

@@ -328,9 +328,8 @@ class NativeBreakpoints:
             begin = {location.address for location in wanted.locations.values()}
             for one in [one for one in inlined if one.address not in begin]:
                 await self.points.insert(wanted, one.address, one.location, one.hides)
-            if not all(one.is_sure for one in inlined):
-                wanted.is_sure, wanted.message = False, _MIXED.format(name)
             await self._bind_cython(wanted, name, cython)
+            wanted.doubt_if_unsure(inlined, _MIXED.format(name))
         for place in [one for one in wanted.unresolved if one.module not in modules]:
             await self._bind_place(wanted, place)  # it may have been chosen meanwhile
         for candidate in wanted.candidates:
@@ -427,9 +426,7 @@ class NativeBreakpoints:
     async def _bind_cython(self, wanted: Wanted, what: str, places: list[CythonPlace]) -> None:
         for one in places:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
-        if not all(one.is_sure for one in places):
-            wanted.is_sure = False
-            wanted.message = _MIXED.format(what)
+        wanted.doubt_if_unsure(places, _MIXED.format(what))
 
     async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
         found = await self._cython.of_line(file, line)
@@ -492,10 +489,8 @@ class NativeBreakpoints:
         file, line = wanted.spec.subject, wanted.spec.line
         places = await self._native.line_locations(file, line)
         if places:
-            wanted.is_sure = all(one.is_sure for one in places)
-            wanted.message = (
-                elsewhere(file, line, places) if wanted.is_sure else _MIXED.format(f"{file}:{line}")
-            )
+            wanted.message = elsewhere(file, line, places)
+            wanted.doubt_if_unsure(places, _MIXED.format(f"{file}:{line}"))
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...backends.native import Access
+from ...backends.native import Access, CodeAddress
 from ...errors import CommandError, SpecError
 from ...model import BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
@@ -20,6 +20,8 @@ from .native_suffixes import is_counted_by_gdb, prints_itself
 from .taught_arguments import TaughtArguments
 
 if TYPE_CHECKING:
+    from .cython_locations import CythonPlace
+    from .function_locations import FunctionAt
     from .probes import Probes
     from .tracing import TracedPlace, Tracing
 
@@ -92,6 +94,11 @@ class Wanted:
     passed_over: int = 0  # hits that gdb counted at places where it does not count any more
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # while gdb is told of one of its locations
     turn: int = 0  # how often the user has changed its suffixes
+
+    def doubt_if_unsure(self, places: Iterable[CodeAddress | CythonPlace | FunctionAt], message: str) -> None:
+        """It is uncertain, for the reason in ``message``, where one of its places is."""
+        if not all(one.is_sure for one in places):
+            self.is_sure, self.message = False, message
 
 
 class Points:
