@@ -32,10 +32,13 @@ _DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
 
 @dataclass(frozen=True)
 class FunctionAt:
-    """A place of a function. ``hides``: it begins with code that was inlined into it."""
+    """A place of a function. ``hides``: it begins with code that was inlined into it. ``is_sure``: each call of the
+    function there passes one of its places, and once.
+    """
 
     location: Location
     hides: bool = False
+    is_sure: bool = True
 
     @property
     def address(self) -> int:
@@ -135,9 +138,8 @@ class FunctionLocations:
 
 def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
     library = module.path if module is not None else None
-    return FunctionAt(
-        Location(one.function, library, one.address, one.file, one.line, one.inlined_in), one.hides
-    )
+    location = Location(one.function, library, one.address, one.file, one.line, one.inlined_in)
+    return FunctionAt(location, one.hides, one.is_sure)
 
 
 def _only_calls(place: LoadedFunction, inlined: list[CythonName], is_inlined: bool) -> bool:
