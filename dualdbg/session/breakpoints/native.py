@@ -324,9 +324,9 @@ class NativeBreakpoints:
             names = [one.location.function for one in inlined] + [one.shown for one in cython]
             for place in self._places.wholes(found, [one for one in names if one is not None]):
                 await self._bind_place(wanted, place)
-            # GCC's debug info has parts of a coroutine as inlined too, where they begin: one stop is one hit.
+            # Parts of a coroutine, and closures in each other, may begin at one address: one stop is one hit.
             begin = {location.address for location in wanted.locations.values()}
-            for one in [one for one in inlined if one.address not in begin]:
+            for one in {one.address: one for one in inlined if one.address not in begin}.values():
                 await self.points.insert(wanted, one.address, one.location, one.hides)
             await self._bind_cython(wanted, name, cython)
             wanted.doubt_if_unsure(inlined, _MIXED.format(name))
