@@ -17,7 +17,7 @@ from dualdbg.model import ProgramLine
 from dualdbg.symbols.torch.compiled_code import CompiledCode
 from tests import rows
 from tests.cli.driver import Done, dualdbg
-from tests.compiled.conftest import SAMPLE
+from tests.compiled.conftest import ONE_PROCESS, SAMPLE
 from tests.dap.client import Client
 from tests.support import require
 
@@ -29,8 +29,10 @@ MULTIPLIED = f"{SAMPLE.name}:15@kernel"  # torch.mm
 SUMMED = f"{SAMPLE.name}:16@kernel"  # mixed.tanh().sum(dim=1), and its gradient
 
 
-def run(folder: Path, *words: str) -> Done:
-    environment = ["--env", f"TORCHINDUCTOR_CACHE_DIR={folder}"]
+def run(folder: Path, *words: str, alone: bool = False) -> Done:
+    """``alone``: without the processes in which Inductor compiles, each of which imports PyTorch."""
+    settings = {"TORCHINDUCTOR_CACHE_DIR": str(folder), **(ONE_PROCESS if alone else {})}
+    environment = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     return dualdbg("run", "--batch", "--json", *environment, *words, SAMPLE, cwd=SAMPLE.parent)
 
 
@@ -116,7 +118,7 @@ def test_the_kernels_of_a_graph_that_is_one_library(graphs: Path) -> None:
 
 def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
     words = ["--compiled-debug", "--env", "INDUCTOR_PROVENANCE=0", "-b", ADDED, "-x", "bt"]
-    done = run(without_records, *words)
+    done = run(without_records, *words, alone=True)
     assert done.of("stopped") == []
     assert (
         why_unbound(done, ADDED)
@@ -132,7 +134,7 @@ def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
 ) -> None:
     folder = request.getfixturevalue(records)
     places = ["-b", f"{SAMPLE.name}:9", "-b", f"{SAMPLE.name}:23"]  # in the compiled function, and its call
-    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue")
+    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue", alone=True)
     told = [one for one in done.of("notice") if "torch.compile has made kernels of" in one["message"]]
     assert [one["hint"] for one in told] == [f"a breakpoint {SAMPLE.name}:9@kernel stops in them"]
     assert told[0]["message"].startswith(f"breakpoint 1: torch.compile has made kernels of {SAMPLE.name}:9")
@@ -141,9 +143,14 @@ def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
 
 def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
     """On the way the thread is stopped where TorchDynamo compiles what it meets: the debugger's code is not met."""
-    (kernel,) = [one for one in CompiledCode(compiled).kernels() if numbers(one.lines) == (9, 14)]
+    code = CompiledCode(compiled)
+    (kernel,) = [one for one in code.kernels() if numbers(one.lines) == (9, 14)]
+    library = code.library_of(kernel)
+    assert library is not None
+    source = str(library.with_suffix(".cpp"))
     commands = ["step", "step", f"tbreak {kernel.module}:{kernel.calls[0].line}", "continue", "step", "bt"]
-    words = [word for command in [*commands, "finish", "finish"] for word in ("-x", command)]
+    questions = ["info compiled scale", f"info compiled {source}"]
+    words = [word for command in [*commands, *questions, "finish", "finish"] for word in ("-x", command)]
     call = f"{SAMPLE.name}:23 hits 2"  # result = step(x, weights): the second time, nothing is compiled
     done = run(compiled, "--compiled-debug", "-b", call, *words)
     assert done.status == 0, done
@@ -159,6 +166,8 @@ def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
     assert places == [*into, ("native", "Runner.call"), ("python", "step")]
     computed = [lines_of(stop["frame"]) for stop in done.of("stopped")]
     assert computed[3:5] == [[9, 14], [9, 14]]  # the line of the module, and the kernel that it calls
+    told = [row["text"] for row in done.of("output") if row["stream"] == "console"]
+    assert told == [dualdbg("resolve", source).stdout.partition("\n")[2]] * 2
 
 
 def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
@@ -174,19 +183,6 @@ def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
         ("scale", 9),
         ("step", 14),
     ]
-    told = run(
-        compiled,
-        "--compiled-debug",
-        "-b",
-        SUMMED,
-        "-x",
-        "info compiled scale",
-        "-x",
-        f"info compiled {source}",
-    )
-    assert [row["text"] for row in told.of("output") if row["stream"] == "console"] == [
-        dualdbg("resolve", source).stdout.partition("\n")[2]
-    ] * 2
     missing = dualdbg("ops", "--compiled", "nothing", "--cache", compiled)
     missing.complains("computes nothing", "scale, step")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import PurePath
 
 from ...model import BreakpointKind, BreakpointSpec, Location, Notice
@@ -34,7 +35,7 @@ class AmbiguousNames:
         """What to tell of breakpoint ``id``, which is at these locations, when these modules have arrived."""
         if spec.kind is BreakpointKind.FUNCTION:
             native = [one for one in locations if one.function and one.address is not None]
-            found = [(parse(one.function or "").short, PurePath(one.library or "?").name) for one in native]
+            found = [(parse(one.function or "").short, _file_name(one.library or "?")) for one in native]
             if extension_operator(spec) is not None:  # the kernels of an operator have names of their own
                 found = [one for one in found if f"::{one[0]}".endswith(f"::{spec.subject}")]
         elif spec.kind is BreakpointKind.OPERATOR:
@@ -67,6 +68,11 @@ class AmbiguousNames:
         own = [module for module in modules if is_foreign(module.path)]
         places = self._image.find(name, own)
         return [(place.symbol.short_name, PurePath(place.module.path).name) for place in places]
+
+
+@lru_cache(maxsize=1 << 8)  # hundreds of places may be in one library
+def _file_name(library: str) -> str:
+    return PurePath(library).name
 
 
 def _notice(id: int, spec: BreakpointSpec, several: list[Meaning]) -> Notice:
