@@ -95,7 +95,7 @@ class FunctionAddress:
 
     ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
     function's, with parameters where they are known; ``linkage`` its linkage name, ``inlined_in`` the function into
-    which it was inlined.
+    which it was inlined. ``is_sure``: each call of it there passes one of its places, and once.
     """
 
     address: int
@@ -105,6 +105,7 @@ class FunctionAddress:
     function: str | None = None
     inlined_in: str | None = None
     linkage: str | None = None
+    is_sure: bool = True
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Container, Iterable, Iterator, NamedTuple
+from typing import Any, Callable, Container, Iterable, Iterator, NamedTuple, TypeVar
 
 import gdb
+
+State = TypeVar("State")
 
 _AT_ONCE = 16  # instructions
 _X86 = re.compile(
@@ -92,12 +94,12 @@ class Code:
 
 
 def reached(
-    begin: Iterable[int], following: Callable[[int], Iterable[int]], without: Container[int] = ()
-) -> Iterator[int]:
+    begin: Iterable[State], following: Callable[[State], Iterable[State]], without: Container[State] = ()
+) -> Iterator[State]:
     """What control comes to from ``begin``, and not through ``without``: each address once, as soon as it is found.
 
     ``following`` says where control goes after an instruction. It is asked for an address only when a caller wants
-    more than that.
+    more than that. What is asked for may as well be addresses with what has happened on the way.
     """
     found = dict.fromkeys(address for address in begin if address not in without)
     waiting = list(found)

@@ -11,9 +11,8 @@ from dualdbg_shared.producers import is_optimized
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
+from .function_code import flows_of, following_in
 from .stack_protector import guard_in
-
-_MOST = 1 << 20  # bytes of a function that are looked at
 
 # What drops a reference. Cython does that behind a loop and on the way to a handler, on the line that came before.
 _DROPS = {"_Py_Dealloc", "_Py_DecRef", "Py_DECREF", "Py_XDECREF", "_Py_DECREF", "_Py_XDECREF", "Py_DecRef"}
@@ -223,36 +222,9 @@ def instance_of(block: gdb.Block) -> "tuple[int, int, str]":
     return block.start, block.end, block.function.name.partition("(")[0]
 
 
-def flows_of(entry: int, end: int) -> dict[int, control_flow.Flow]:
-    """The instructions of a function by their addresses: from its entry on, and its part before, which is seldom run.
-
-    Raises gdb.error where memory cannot be read.
-    """
-    code = control_flow.flows(entry, min(end, entry + _MOST))
-    outer = blocks.outer_function(entry)
-    if outer is not None and outer.start < entry:
-        behind = outer.start
-        while behind < entry and blocks.is_same(blocks.outer_function(behind), outer):
-            last = gdb.find_pc_line(behind).last
-            behind = last + 1 if last is not None and last >= behind else entry
-        code.update(control_flow.flows(outer.start, min(behind, entry, outer.start + _MOST)))
-    return code
-
-
 def behind_prologue(address: int, start: int) -> int:
     """The address, or where the body of the function begins that is entered there (``start``)."""
     return function_locations.function_body(address)["address"] if address == start else address
-
-
-def following_in(flows: dict[int, control_flow.Flow]) -> dict[int, list[int]]:
-    """Where control goes from each instruction within the function.
-
-    An indirect jump has a table, and leads to whatever nothing else leads to.
-    """
-    found = {address: [one for one in flow.addresses if one in flows] for address, flow in flows.items()}
-    led_to = {address for after in found.values() for address in after}
-    unreached = [address for address in list(flows)[1:] if address not in led_to]
-    return {address: unreached if flows[address].indirect else after for address, after in found.items()}
 
 
 def _forget(event: Any) -> None:

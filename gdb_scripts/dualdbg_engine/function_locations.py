@@ -24,10 +24,12 @@ from .blocks import (
     symbol_at,
 )
 from .copies import copies_of_beginning, first_reached_from
+from .instance_entries import entries
 from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
 
+_MOST_CHECKED = 200  # instances of a function, at some milliseconds each
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 
 
@@ -78,6 +80,7 @@ def function_instances(
         if not any(is_inlined(block) for _, block, _ in instances):
             functions = [block for block in map(outer_function, read) if block is not None]
             instances += [Instance(*one, one[0]) for block in functions for one in inlined_in(block, name)]
+        is_checked = len(instances) <= _MOST_CHECKED
         for address, block, place in without_parts(instances):
             caller = caller_of(block)
             called = {
@@ -85,7 +88,7 @@ def function_instances(
                 "linkage": block.function.linkage_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
             }
-            found = [function_body(address)] if caller is None else _entries(address, block)
+            found = [function_body(address)] if caller is None else _entries(address, block, is_checked)
             for row in found:
                 row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
@@ -115,14 +118,20 @@ def decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
         return ()
 
 
-def _entries(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
-    """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning."""
+def _entries(begins: int, block: gdb.Block, is_checked: bool) -> list[dict[str, Any]]:
+    """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning.
+
+    ``is_checked``: the places are held against the code around.
+    """
     rows = []
-    for address in (begins, *copies_of_beginning(begins, block)):
+    places, is_sure = [begins, *copies_of_beginning(begins, block)], False
+    if is_checked:
+        places, is_sure = entries(block, places)
+    for address in places:
         file, line = source_of(address, block)
         inner = inner_function(address)
         hides = inner is not None and not is_same(inner, block)
-        rows.append({"address": address, "file": file, "line": line, "hides": hides})
+        rows.append({"address": address, "file": file, "line": line, "hides": hides, "is_sure": is_sure})
     return rows
 
 

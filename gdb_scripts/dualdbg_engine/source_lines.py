@@ -44,7 +44,7 @@ def line_at_entry(
     The first instruction of optimised code may be one of a header, or of a function above that was inlined, without a
     call that is known. At the entry it is the line of the function itself, unless that is the C++ library's and begins
     with code of the user's. Behind a call, where code of the C++ library begins in the same way, it is the line of the
-    call.
+    call, or of the call of what was inlined and made it.
     """
     block = outer_function(address)
     own = function.symtab.fullname()
@@ -62,7 +62,20 @@ def line_at_entry(
         name = before.symtab.fullname()
         if name == own or not (is_whole or is_system_source(name)):
             return name, before.line
+        calls = _call_before(address, block)
+        if calls is not None and not is_system_source(calls[0]):
+            return calls
     return file, line
+
+
+def _call_before(address: int, block: gdb.Block | None) -> tuple[str, int] | None:
+    """File and line at which a function calls what was inlined in front of an address; None where nothing was."""
+    inner = None
+    for one in functions_around(address - 1):
+        if block is not None and is_same(one, block):
+            return (inner.function.symtab.fullname(), inner.function.line) if inner is not None else None
+        inner = one
+    return None
 
 
 def _file_of(block: gdb.Block | None) -> str | None:

@@ -12,9 +12,19 @@ from .blocks import entry_of, inner_function, is_same, outer_function
 from .copies import copies_of_line
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
+from .line_certainty import is_certain
 from .threads import hides_inlined
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
+_SOURCES = (
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".c++",
+    ".C",
+    ".cu",
+)  # files that are compiled themselves; others are included
 
 
 def function_bodies(addresses: list[int]) -> list[int]:
@@ -28,9 +38,23 @@ def lines_of_source(address: int) -> list[int]:
     if block is None or block.function.symtab is None or not block.function.line:
         return []
     # The symtab of a symbol may be without lines: gdb 13 does not live through a look at them.
-    positions = positions_of_line(block.function.symtab.fullname(), block.function.line)
-    tables = [one.symtab for one in positions if one.symtab is not None]
+    own = gdb.find_pc_line(block.start).symtab
+    file = block.function.symtab.fullname()
+    if own is not None and own.fullname() == file and _is_compiled_once(own):
+        tables = [own]
+    else:
+        positions = positions_of_line(file, block.function.line)
+        tables = [one.symtab for one in positions if one.symtab is not None]
     return sorted({row.pc for table in tables for row in table.linetable() if row.line})
+
+
+def _is_compiled_once(table: gdb.Symtab) -> bool:
+    """Whether all code of a source is in the compilation unit of this table: not so for a header, of which every unit
+    may have some, nor after optimisation while linking, which makes units of its own.
+
+    gdb needs 12 ms to look for a source among those of all libraries.
+    """
+    return table.filename.endswith(_SOURCES) and not (table.producer or "GNU GIMPLE").startswith("GNU GIMPLE")
 
 
 def line_locations(file: str, line: int) -> list[dict[str, Any]]:
@@ -72,7 +96,10 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             "hides": hides,
         }
         rows += [{**row, "address": one} for one in (address, *copies)]
-    return rows
+    places = {row["address"] for row in rows}
+    has_line = any(row["line"] == line for row in rows)
+    is_sure = not has_line or all(is_certain(table, line, places) for table in tables.values())
+    return [{**row, "is_sure": is_sure} for row in rows]
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:

@@ -14,7 +14,8 @@ from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without
 
 from . import blocks, control_flow, function_locations, inlined_calls, symbols
 from .control_flow import reached
-from .cython_lines import behind_prologue, flows_of, following_in, function_at, line_in
+from .cython_lines import behind_prologue, function_at, line_in
+from .function_code import flows_of, following_in
 from .source_lines import begins_statement
 
 _AROUND = 100  # lines

@@ -85,7 +85,7 @@ VARIANTS = {
     "O3-lto": ["-O3", "-g", "-flto"],
     "O2-nodebug": ["-O2"],
 }
-MORE_OF_CYTHON = {"O1": ["-O1", "-g"], "Os": ["-Os", "-g"], "O3": ["-O3", "-g"]}
+MORE = {"O1": ["-O1", "-g"], "Os": ["-Os", "-g"], "O3": ["-O3", "-g"]}
 _OF_RUSTC = {
     "O0": ["-g"],
     "O2": ["-Copt-level=2", "-g", "-Csymbol-mangling-version=v0"],
@@ -128,7 +128,7 @@ def build(layer: str, variant: str, build_dir: Path = BUILD_DIR) -> Path:
         extra = recipe.arguments()
     except ImportError as error:
         raise BuildError(f"{error}; type: pip install '.[dev]'") from error
-    commands = {output: [*common, *VARIANTS[variant], *map(str, sources), *extra]}
+    commands = {output: [*common, *{**VARIANTS, **MORE}[variant], *map(str, sources), *extra]}
     inputs = [*sorted(SOURCES.glob("*.hpp")), *sources, include / "patchlevel.h"]
     return compile_once(f"corpus-{layer}-{variant}", commands, inputs, build_dir)
 
@@ -203,7 +203,7 @@ def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
         "-shared",
         "-fPIC",
         f"-I{include}",
-        *{**VARIANTS, **MORE_OF_CYTHON}[variant],
+        *{**VARIANTS, **MORE}[variant],
         "-x",
         language,
         str(generated),
@@ -297,7 +297,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("layer", choices=[*MODULES, *OTHERS])
-    parser.add_argument("variant", choices=[*VARIANTS, *MORE_OF_CYTHON, *SYSTEMS, MATURIN])
+    parser.add_argument("variant", choices=[*VARIANTS, *MORE, *SYSTEMS, MATURIN])
     options = parser.parse_args()
     return show(lambda: build(options.layer, options.variant))
 

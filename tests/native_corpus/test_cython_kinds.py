@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -82,6 +83,22 @@ def test_a_function_that_is_verified_stops_once_a_call(level: str, tmp_path: Pat
     print(f"{level}: {len(NAMES)} functions, {len(wrong)} wrong; uncertain (calls, hits): {unsure}")
     assert not wrong
     assert len(unsure) <= (0 if level == "O0" else 12)  # 9 with GCC 12, 10 with GCC 13
+
+
+COUNTERS = {  # the line of each counter -> the function that it counts
+    f"corpus_kinds.pyx:{number}": NAMES[int(found[1])]
+    for number, line in enumerate(KINDS.splitlines(), 1)
+    if (found := re.fullmatch(r" +calls\[(\d+)\] \+= 1", line)) is not None
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_line_that_is_verified_stops_as_often_as_it_counts(level: str, tmp_path: Path) -> None:
+    found = hits(list(COUNTERS), PROGRAM.format(module="corpus_kinds"), level, "cython-kinds", tmp_path)
+    calls = json.loads((tmp_path / "counts.json").read_text())
+    verified = {spec: count for spec, (count, state) in found.items() if state is BreakpointState.VERIFIED}
+    assert len(COUNTERS) == len(NAMES) and (level != "O0" or verified.keys() == found.keys())
+    assert verified == {spec: calls[COUNTERS[spec]] for spec in verified}
 
 
 PURE_PROGRAM = """\

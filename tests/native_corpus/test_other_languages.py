@@ -65,7 +65,7 @@ def test_every_function_and_every_line(
     wrong = [
         f"{name}: {calls[name]} calls, {seen.hits[name]} hits"
         for name in names
-        if not is_right(name, calls[name], seen.hits[name], variant)
+        if not is_right(name, calls[name], seen.hits[name], variant) and name not in seen.uncertain
     ]
     wrong += [
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
@@ -75,8 +75,10 @@ def test_every_function_and_every_line(
         )
         and not is_at_entries(gdb[spec], seen.places[spec], flow)
     ]
-    print(f"{layer} {variant}: {len(names)} functions, {len(gdb)} lines, {len(wrong)} wrong")
-    assert len(names) == len(calls) and (len(gdb) > 40) == has_lines
+    print(
+        f"{layer} {variant}: {len(names)} functions, {len(gdb)} lines, {len(wrong)} wrong; uncertain: {seen.uncertain}"
+    )
+    assert len(names) == len(calls) and (len(gdb) > 40) == has_lines and len(seen.uncertain) <= 3
     assert not wrong, "\n".join(wrong)
 
 
@@ -90,8 +92,6 @@ def is_at_entries(gdb: list[int], ours: list[int], flow: dict[int, control_flow.
 
 
 CDEF = {"corpus_cython.term", "corpus_cython.twice", "corpus_cython.Counter.hidden", "corpus_cython.no_gil"}
-# LLVM has made copies of the beginning of one inlined instance; one of them is not found, in gdb none.
-COPIED = {"corpus::walk"}
 # A generator stops when it begins, and each time that it goes on.
 GENERATORS = {"corpus_cython.numbers"}
 
@@ -101,8 +101,6 @@ def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
         return hits > calls
     if variant == "O2-nodebug" and (not name.startswith("corpus_cython") or name in CDEF):
         return hits <= calls  # nothing says where it was inlined
-    if variant == "O3-lto" and name in COPIED:
-        return 0 < hits <= calls
     return calls == hits > 0
 
 
@@ -133,39 +131,22 @@ def test_a_line_is_hit_as_often_as_the_counter_on_it_says(
     library = built(layer, variant)
     seen = in_dualdbg(library, PROGRAM.format(module=MODULES[layer]), tmp_path, list(lines), [])
     calls = json.loads((tmp_path / "counts.json").read_text())
-    flow, begin = control_flow.functions_of(library), control_flow.statements(library, file)
+    begin = control_flow.statements(library, file)
     wrong, told = [], []
     for spec, name in lines.items():
         line = int(spec.rpartition(":")[2])
         text = f"{spec}: {calls[name]} counted, {seen.hits[spec]} hits"
         if calls[name] == seen.hits[spec]:
             continue
-        # GCC 14 leaves a copy of the line to a row of another one, and the breakpoint says that it may stop less often.
+        # The compiler has mixed it with others, or unrolled a loop: the breakpoint says that it may stop less often.
         mixed = spec in seen.uncertain and seen.hits[spec] < calls[name]
-        if (
-            mixed
-            or is_in_a_loop(begin.get(line, set()), set(seen.places[spec]), flow)
-            or (line not in begin and line not in seen.lines[spec])
-        ):
+        if mixed or (line not in begin and line not in seen.lines[spec]):
             told.append(text)
         else:
             wrong.append(text)
     print(f"{layer} {variant}: {len(lines)} lines with a counter, {len(wrong)} wrong; {told}")
     # One was unrolled; with a stack protector GCC leaves a copy of another one to rows of headers.
     assert len(lines) >= 14 and not wrong and len(told) <= 2, "\n".join([*wrong, *told])
-
-
-def is_in_a_loop(begin: set[int], places: set[int], flow: dict[int, control_flow.Function]) -> bool:
-    """Whether the compiler has made a loop of the line's function, or unrolled one: its statement begins more than once
-    on a way that passes a place already. gdb has one place for a line in a function, and so have we.
-    """
-    others = begin - places
-    around = {
-        address: next((one for one in flow.values() if address in one.rows), None) for address in others
-    }
-    return bool(others) and all(
-        one is not None and control_flow.is_behind(one, address, places) for address, one in around.items()
-    )
 
 
 def counters_of(layer: str, file: str) -> list[tuple[str, str]]:

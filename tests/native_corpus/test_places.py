@@ -20,30 +20,31 @@ from dualdbg.model import Breakpoint, BreakpointState
 from dualdbg.symbols.address_space import Module
 from tests import support
 from tests.native_corpus import control_flow
-from tests.native_corpus.build import LAYERS, MODULES, SYSTEMS, VARIANTS, missing
+from tests.native_corpus.build import LAYERS, MODULES, MORE, SYSTEMS, VARIANTS, missing
 from tests.session.driver import Driver, run_session
 
 HERE = Path(__file__).resolve().parent
 
 EVERY = [(layer, variant) for layer in LAYERS for variant in (*VARIANTS, *SYSTEMS)]
+EVERY += [("capi", variant) for variant in MORE]
 # What a build system does is up to its flags: the lines of extensions that three of them have built are counted in
 # test_other_languages.py.
-SOME = {("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "O2")}
+SOME = {("capi", "O1"), ("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "O2")}
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one)) for one in EVERY
 ]
 
 # GCC makes a loop of a recursion. Then there is one call, whatever the counter says.
 LOOPS = {"corpus::factorial"}
-# A destructor that also frees the memory and was inlined, guessed from a virtual call, calls the destructor: two stops.
+# gdb stops in the destructor that also frees the memory, and in the one that it calls.
 DELETING = {"corpus::Dog::~Dog"}
 # GCC 16 gives these an entry that is no code of theirs, or leaves nothing of what the line calls: gdb goes elsewhere.
 ODD_ENTRIES = {"corpus::Point::operator+", "T best = values.front();"}
 # Without debug info nobody knows where these were inlined.
 INLINED = {
-    "corpus::Animal::Animal", "corpus::Dog::Dog", "corpus::Animal::legs", "corpus::Dog::age", "corpus::clamp_sum",
-    "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::first", "corpus::second",
-    "corpus::Point::operator+", "corpus::Adder::operator()",
+    "corpus::Animal::Animal", "corpus::Dog::Dog", "corpus::Dog::~Dog", "corpus::Animal::legs", "corpus::Dog::age",
+    "corpus::clamp_sum", "corpus::twice", "corpus::walk", "corpus::largest", "corpus::hidden", "corpus::first",
+    "corpus::second", "corpus::Point::operator+", "corpus::Adder::operator()",
 }  # fmt: skip
 
 SCRIPT = """\
@@ -167,7 +168,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
     wrong = [
         f"{name}: {calls[name]} calls, {seen.hits[name]} hits"
         for name in NAMES
-        if not is_right(name, calls[name], seen.hits[name], variant)
+        if name not in seen.uncertain and not is_right(name, calls[name], seen.hits[name], variant)
     ]
     wrong += [
         f"{spec}: gdb has {list(map(hex, gdb[spec]))}, dualdbg {list(map(hex, seen.places[spec]))}"
@@ -185,7 +186,9 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
     assert len(NAMES) == len(calls) and len(seen.bodies) > 30 and (len(lines) > 100) == has_lines
     print(
         f"{layer} {variant}: {len(NAMES)} functions, {len(lines)} lines, {len(seen.bodies)} entries, {len(wrong)} wrong"
+        f"; uncertain: {seen.uncertain}"
     )
+    assert len(seen.uncertain) <= 4
     assert not wrong, "\n".join(wrong)
 
 
@@ -194,8 +197,6 @@ def is_right(name: str, calls: int, hits: int, variant: str) -> bool:
     is_optimized, has_lines = variant != "O0", variant != "O2-nodebug"
     if is_optimized and name in LOOPS:
         return 0 < hits <= calls
-    if is_optimized and name in DELETING:
-        return calls <= hits <= 2 * calls or not has_lines
     if not has_lines and name in INLINED:
         return hits <= calls  # nothing says where
     return hits == calls
@@ -207,6 +208,12 @@ def source_line(spec: str) -> str | None:
     return (
         (HERE / "sources" / file).read_text().splitlines()[int(line) - 1].strip() if line.isdigit() else None
     )
+
+
+def is_behind(place: int, before: int, flow: dict[int, control_flow.Function]) -> bool:
+    """Whether each way to a place leads over an instruction before."""
+    function = next((one for one in flow.values() if place in one.rows), None)
+    return function is not None and control_flow.is_behind(function, place, {before})
 
 
 def is_of_line(spec: str, ours: list[int], library: Path) -> bool:
@@ -256,7 +263,9 @@ def is_as_gdb_or_better(
     if spec in NAMES:
         # gdb takes stubs of the linker for functions, finds none in an unnamed scope, and has what only wraps one.
         extra = {one for one in extra if not control_flow.is_stub(flow, one)}
-        return not extra or spec in DELETING or not gdb
+        # It has the first instruction, which the compiler may have moved out of a loop that calls what was inlined.
+        moved = {one for one in extra if any(is_behind(other, one, flow) for other in set(ours) - set(gdb))}
+        return extra == moved or spec in DELETING or not gdb
     # Of a line that is only in the part of a function that is seldom run, gdb goes to the function's entry.
     others = set(ours) - set(gdb)
     return (

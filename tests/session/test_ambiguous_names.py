@@ -59,9 +59,11 @@ def test_an_operator_and_a_function_of_the_users(
     program.write_text("import sample_pybind\nsample_pybind.add(1.0, 2.0)\n")
 
     async def work(driver: Driver) -> None:
-        assert name((await driver.stop()).frame) == "(anonymous namespace)::add"
+        stop = await driver.stop()
+        assert name(stop.frame) == "(anonymous namespace)::add"
+        assert stop.breakpoints == (1, 3)
         [notice] = ambiguities(driver)
-        assert "breakpoint 1: add is taken for PyTorch's operator" in notice.message
+        assert "breakpoint 1: add is PyTorch's operator and stops in ::(anonymous" in notice.message
         assert notice.hint == "to mean one alone: aten::add, ::(anonymous namespace)::add"
         await driver.session.breakpoints.add("add if 1")  # what is loaded is looked at too
         assert "breakpoint 4: " in (await driver.next(Notice)).message
@@ -69,6 +71,38 @@ def test_an_operator_and_a_function_of_the_users(
 
     meant = ("add", "aten::add", "::(anonymous namespace)::add")
     run_session(work, program, *meant, operators=operators, env=env)
+
+
+RECURSIVE = """\
+namespace at { __attribute__((noinline)) int outer(int n) { return n + 1; } }
+namespace std { __attribute__((noinline)) int outer(int n) { return n + 1; } }
+static __attribute__((noinline)) int outer(int n) { int less = n > 0 ? outer(n - 1) : 0; return less + n; }
+static inline __attribute__((always_inline)) int dot(int n) { return n * n + 7; }
+extern "C" int both(int n) { return outer(n) + at::outer(n) + std::outer(n) + dot(n) + dot(n + 1); }
+"""
+
+
+@pytest.mark.torch
+def test_functions_of_the_users_stop_at_each_call_and_without_pytorch(
+    tmp_path: Path, operators: OperatorTable
+) -> None:
+    """Also in recursion and where they were inlined, and none that headers of PyTorch or of C++ have brought."""
+    (tmp_path / "both.cpp").write_text(RECURSIVE)
+    library = tmp_path / "libboth.so"
+    options = ("-O1", "-g", "-fno-optimize-sibling-calls", "-shared", "-fPIC")
+    subprocess.run(["g++", *options, "-o", library, tmp_path / "both.cpp"], check=True)
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("both(1)", "both(2)"))
+
+    async def work(driver: Driver) -> None:
+        stops = [await driver.stop()]
+        while len(stops) < 5:
+            stops.append(await driver.resume())
+        assert [name(stop.frame) for stop in stops] == ["outer"] * 3 + ["dot"] * 2
+        await driver.session.resume()
+        await driver.exit()
+
+    run_session(work, program, "outer", "dot", operators=operators, launch_options={"args": [str(library)]})
 
 
 def test_a_typo_at_a_stop_gets_the_nearest_names(program: Path) -> None:

@@ -1,6 +1,8 @@
 // Every kind of C++ and C name that the symbol search has to tell apart. Compiled by the tests.
 #include <cstddef>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -52,6 +54,9 @@ struct Shape {
   KEPT Shape& operator<<(int x) { value <<= x; return *this; }
   KEPT operator bool() const { return value != 0; }
   KEPT operator std::vector<int>() const { return {value}; }
+  KEPT operator unsigned long() const { return 1; }
+  KEPT operator char const*() const { return "shape"; }
+  KEPT operator std::string() const { return "shape"; }
   KEPT void* operator new(std::size_t size) { return ::operator new(size); }
   KEPT void operator delete(void* where) { ::operator delete(where); }
   KEPT int operator[](int x) const { return x; }
@@ -102,6 +107,11 @@ KEPT std::optional<int> maybe(std::optional<long> x) { return x ? std::optional<
 KEPT auto returns_pointer(int) -> int (*)(double) { return nullptr; }
 KEPT int functional(std::function<int(int)> f) { return f(1); }
 KEPT void* operator_like(int) { return nullptr; }
+KEPT int operator""_sides(unsigned long long sides) { return int(sides); }
+KEPT int nothing(std::nullptr_t) { return 0; }
+KEPT int by_default(std::map<std::string, std::vector<long>> const&, std::unique_ptr<Shape>) { return 0; }
+template <bool B, unsigned long N> KEPT int literal() { return B + N; }
+template int literal<true, 7>();
 struct Global {
   int numbers[4];
 } global_table = {{1, 2, 3, 4}};

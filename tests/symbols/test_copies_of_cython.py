@@ -17,6 +17,11 @@ NAMES = {
     "__pyx_pw_1m_1poly{}": "m.poly",
     "__pyx_pf_1m_2is_prime{}": "m.is_prime",
     "__pyx_pw_1m_3is_prime{}": "m.is_prime",
+    # The body of a generator has the number behind that of its wrapper, and not the name.
+    "__pyx_pw_1m_7closure_1add{}": "m.closure.add",
+    "__pyx_pw_1m_71other{}": "m.other",
+    "__pyx_pw_1m_7numbers{}": "m.numbers",
+    "__pyx_gb_1m_8generator{}": "m.numbers",
 }
 
 

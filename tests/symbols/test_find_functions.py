@@ -83,6 +83,15 @@ MEANT = {
     "Shape::operator std::vector<int, std::allocator<int> >": {
         "outer::Shape::operator std::vector<int, std::allocator<int> >() const"
     },
+    "Shape::operator std::vector<int>": {
+        "outer::Shape::operator std::vector<int, std::allocator<int> >() const"
+    },
+    "Shape::operator unsigned long": {"outer::Shape::operator unsigned long() const"},
+    "Shape::operator long unsigned int() const": {"outer::Shape::operator unsigned long() const"},
+    "Shape::operator const char *": {"outer::Shape::operator char const*() const"},
+    "Shape::operator std::string": {f"outer::Shape::operator {STRING}() const"},
+    'operator""_sides': {'outer::operator"" _sides(unsigned long long)'},
+    'outer::operator "" _sides': {'outer::operator"" _sides(unsigned long long)'},
     "Shape::operator new": {"outer::Shape::operator new(unsigned long)"},
     "Shape::operator delete": {"outer::Shape::operator delete(void*)"},
     "outer::operator<<": {"outer::operator<<(std::ostream&, outer::Shape const&)"},
@@ -98,6 +107,15 @@ MEANT = {
     "Box::convert": {"long outer::Box<int>::convert<long>(int)"},
     "Box<int>::convert<long>": {"long outer::Box<int>::convert<long>(int)"},
     "scaled": {"float outer::scaled<float, 3>(float)", "int outer::scaled<int, -1>(int)"},
+    "literal<true, 7>": {"int outer::literal<true, 7ul>()"},
+    "literal<true, 7ul>": {"int outer::literal<true, 7ul>()"},
+    "nothing(std::nullptr_t)": {"outer::nothing(decltype(nullptr))"},
+    "by_default(const std::map<std::string, std::vector<long>> &, std::unique_ptr<outer::Shape>)": {
+        f"outer::by_default(std::map<{STRING}, std::vector<long, std::allocator<long> >, std::less<{STRING} >, "
+        f"std::allocator<std::pair<{STRING} const, std::vector<long, std::allocator<long> > > > > const&, "
+        "std::unique_ptr<outer::Shape, std::default_delete<outer::Shape> >)"
+    },
+    "by_default(std::map<std::string, std::vector<int>> const&, std::unique_ptr<outer::Shape>)": set(),
     "scaled<float,3>": {"float outer::scaled<float, 3>(float)"},
     "float outer::scaled<float, 3>(float)": {"float outer::scaled<float, 3>(float)"},
     "count_of": {"int outer::count_of<int, char const*, outer::Shape>(int, char const*, outer::Shape)"},

@@ -108,7 +108,7 @@ class CythonLocations:
     def _is_inlined(self, visit: Visit, line: int, owner: Function | None) -> bool:
         """Whether code of just this line is in another function of the author's, of which debug info says no more."""
         name = self._name(visit)
-        if name is None or owner is None or visit.line != line:
+        if name is None or name.part in GLUE or owner is None or visit.line != line:
             return False
         return name.path[-1] != MODULE and not is_of(name, owner)
 

@@ -15,6 +15,7 @@ from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
+from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
 from ...symbols.names.rust_in_debug_info import closure_in, meant_in_debug_info
@@ -31,10 +32,13 @@ _DELETING = re.compile(r"D0Ev$")  # Itanium C++ ABI, 5.1.4.3
 
 @dataclass(frozen=True)
 class FunctionAt:
-    """A place of a function. ``hides``: it begins with code that was inlined into it."""
+    """A place of a function. ``hides``: it begins with code that was inlined into it. ``is_sure``: each call of the
+    function there passes one of its places, and once.
+    """
 
     location: Location
     hides: bool = False
+    is_sure: bool = True
 
     @property
     def address(self) -> int:
@@ -134,9 +138,8 @@ class FunctionLocations:
 
 def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
     library = module.path if module is not None else None
-    return FunctionAt(
-        Location(one.function, library, one.address, one.file, one.line, one.inlined_in), one.hides
-    )
+    location = Location(one.function, library, one.address, one.file, one.line, one.inlined_in)
+    return FunctionAt(location, one.hides, one.is_sure)
 
 
 def _only_calls(place: LoadedFunction, inlined: list[CythonName], is_inlined: bool) -> bool:
@@ -187,7 +190,7 @@ def _identifier(query: Query) -> str | None:
     if query.is_glob or query.is_linkage_name or not query.parsed.components:
         return None
     last = next((one for one in reversed(query.parsed.components) if closure_in(one) is None), "")
-    return split_component(last)[0]
+    return canonical_operator(split_component(last)[0])
 
 
 def _rust_names(query: Query, modules: list[Module]) -> list[str]:

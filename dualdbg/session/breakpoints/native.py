@@ -27,6 +27,7 @@ from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import elsewhere
+from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
 
@@ -110,7 +111,7 @@ class NativeBreakpoints:
             return
         operator = spec.kind is BreakpointKind.OPERATOR
         candidates = tuple(self._candidates(spec)) if operator else ()
-        names = _FUNCTIONS.get(spec.kind, _no_names)(spec)
+        names = (spec.subject,) if may_be_function(spec) else _FUNCTIONS.get(spec.kind, _no_names)(spec)
         wanted = Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
         try:
@@ -316,14 +317,19 @@ class NativeBreakpoints:
         elif wanted.spec.kind is BreakpointKind.WATCH:
             await self._bind_watch(wanted, modules, frame)
         for name in wanted.names:
-            found = self.image.find(name, modules)
-            cython = await self._cython.inlined(name, modules, found)
-            inlined = await self._places.inlined(name, modules)
+            having = modules_meant(wanted.spec, modules, self._policy)
+            found = functions_meant(wanted.spec, self.image.find(name, having))
+            cython = await self._cython.inlined(name, having, found)
+            inlined = locations_meant(wanted.spec, await self._places.inlined(name, having))
             names = [one.location.function for one in inlined] + [one.shown for one in cython]
             for place in self._places.wholes(found, [one for one in names if one is not None]):
                 await self._bind_place(wanted, place)
-            for one in inlined:
+            # GCC's debug info has parts of a coroutine as inlined too, where they begin: one stop is one hit.
+            begin = {location.address for location in wanted.locations.values()}
+            for one in [one for one in inlined if one.address not in begin]:
                 await self.points.insert(wanted, one.address, one.location, one.hides)
+            if not all(one.is_sure for one in inlined):
+                wanted.is_sure, wanted.message = False, _MIXED.format(name)
             await self._bind_cython(wanted, name, cython)
         for place in [one for one in wanted.unresolved if one.module not in modules]:
             await self._bind_place(wanted, place)  # it may have been chosen meanwhile

@@ -13,6 +13,7 @@ from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.locspec.outermost import calls_on
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
 from ..breakpoints.cxx_exceptions import read_catch, read_throw
+from ..breakpoints.operator_namesakes import is_function
 from .facts import Met
 from .failed_conditions import condition_failed
 
@@ -183,10 +184,13 @@ class NativeHits:
             outer.append(image.function_start(frame.pc + (not frame.is_call)) or frame.pc)
         function = image.function_start(frames[0].pc + 1) or frames[0].pc
         starts = {}
-        for place in self._breakpoints.get(id).locations:
-            if place.address is not None:
+        row = self._breakpoints.get(id)
+        for place in row.locations:
+            if place.address is not None and not is_function(row.spec, place):
                 starts[image.function_start(place.address + 1) or place.address] = layer_of(place.function)
         layer = starts.get(function)
+        if layer is None:
+            return False
         # With @all the breakpoint is in other layers too.
         kernels = [start for start, its in starts.items() if its is layer]
         now = Arrival(thread, function, frames[0].sp or 0, frames[1].pc)

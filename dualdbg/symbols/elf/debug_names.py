@@ -29,13 +29,13 @@ def may_name(elf: ElfFile, identifier: str) -> bool:
     info, strings = elf.section(".debug_info"), elf.section(".debug_str")
     if info is None or _is_compressed(info, strings) or _has_parts_elsewhere(elf):
         return True
-    name = identifier.encode()
+    # The type that an operator converts to has other spellings in debug info (``operator long int``).
+    converts = identifier.startswith("operator ")
+    name, endings = (b"operator ", (b"",)) if converts else (identifier.encode(), (b"\0", b"<"))
     places = [strings] if strings is not None else []
     if len(name) < _LONGEST_INLINE:
         places.append(info)
-    return any(
-        elf.find(name + after, place.offset, place.end) >= 0 for place in places for after in (b"\0", b"<")
-    )
+    return any(elf.find(name + after, place.offset, place.end) >= 0 for place in places for after in endings)
 
 
 def may_have_lines_of(elf: ElfFile, file: str) -> bool:

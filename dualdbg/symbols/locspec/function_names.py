@@ -9,6 +9,11 @@ _OPERATOR_SIGN = re.compile(
     r"\boperator\s*(?:->\*|<=>|<<=|>>=|->|<<|>>|\+\+|--|&&|\|\||[-+*/%^&|=!<>]=|\(\)|\[\]|[-+*/%^&|~!=<>,]"
     r"|(?:new|delete)(?:\s*\[\])?(?!\w)|\"\"\s*\w+)"
 )
+# An operator that converts to a type, where brackets are NULs: the words of the type, and pointers to it.
+_CONVERSION = re.compile(
+    r"\boperator\s+(?:(?:const|volatile|unsigned|signed|long|short|int|char|double|struct|class|enum)\s+)*"
+    r"[\w:\0]+(?:\s*(?:const\b|volatile\b|[*&]))*"
+)
 # What may follow the parameter list: qualifiers of a method, and what nm and gdb add.
 _TRAILER = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&?|\[clone [^\]]*\]|\[abi:\w+\]))*")
 _COMPONENT = re.compile(r"~?[\w$?*.]+~?")
@@ -37,7 +42,7 @@ def check_function_name(text: str) -> None:
     """
     # Signs of overloaded operators would look like brackets; as letters they keep every position.
     plain = _OPERATOR_SIGN.sub(lambda match: "o" * len(match[0]), text)
-    depth_free = _without_brackets(plain)
+    depth_free = _CONVERSION.sub(lambda match: "o" * len(match[0]), _without_brackets(plain))
     if not text.strip("*?:"):
         raise Problem(f"{text!r} would stop in every function", 0, "put letters into the pattern: *randn*")
     trailer = _TRAILER.fullmatch(depth_free, _end_of_name(depth_free))

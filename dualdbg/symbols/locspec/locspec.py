@@ -24,7 +24,7 @@ import signal
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ...known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
+from ...known.file_endings import ALSO_NAMES, NATIVE_ENDINGS, PYTHON_ENDINGS
 from ...model import BreakpointKind, BreakpointSpec, Layer
 from .function_names import SUFFIXES, Problem, check_function_name
 
@@ -335,7 +335,7 @@ def _is_operator(text: str, match: re.Match[str], is_operator: IsOperator) -> bo
         return True
     if match["overload"] is None:
         return False
-    if _ending(text) in PYTHON_ENDINGS | NATIVE_ENDINGS:
+    if _ending(text) in (PYTHON_ENDINGS | NATIVE_ENDINGS) - ALSO_NAMES:
         hint = f"for example {text}:12; a function of Cython that is called so: {match['overload']}"
         raise Problem("the line is missing", len(text), hint)
     if match["namespace"] is not None:

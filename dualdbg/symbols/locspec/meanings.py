@@ -7,10 +7,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...model import BreakpointKind, BreakpointSpec
+from ..names.cxx_names import parse
 from .locspec import locspec_text
 
 # Namespaces of PyTorch's C++ code: functions in them belong to the operator of their name.
 _PYTORCH = re.compile(r"(?:at|torch|c10|caffe2|functorch)::")
+_CXX_LIBRARY = re.compile(r"(?:std|__gnu_cxx)::")
+
+
+def is_of_a_header(function: str) -> bool:
+    """Whether a function in an extension comes from a header of PyTorch or of the C++ library, by its name."""
+    short = parse(function).short
+    return _PYTORCH.match(short) is not None or _CXX_LIBRARY.match(short) is not None
 
 
 @dataclass(frozen=True)

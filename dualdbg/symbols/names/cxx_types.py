@@ -29,6 +29,7 @@ _ALIASES = {
     "ptrdiff_t": "long",
     "intptr_t": "long",
     "uintptr_t": "unsigned long",
+    "nullptr_t": "decltype(nullptr)",
 }
 _ALIAS = re.compile(
     r"(?<![\w:])(?:std::|::)?(" + "|".join(sorted(_ALIASES, key=len, reverse=True)) + r")(?![\w:])"
@@ -38,6 +39,15 @@ _SPACES = re.compile(r"\s+")
 _INNER_SPACE = re.compile(r"(?<=[\w$]) (?=[\w$])")
 _INTEGER_WORDS = re.compile(r"(?<![\w:])(?:(?:unsigned|signed|long|short|int|char)\b ?)+")
 _CV = re.compile(r"(?:const|volatile) ")
+_INTEGER_LITERAL = re.compile(r"(?<=[<,])(-?\d+)(?:u?l{0,2})(?=[,>])")
+# Classes whose last template arguments have defaults, and what these are: source code leaves them out.
+_WITH_DEFAULTS = re.compile(
+    r"(?<![\w:])std::(?:vector|deque|(?:forward_)?list|(?:unordered_)?(?:multi)?(?:set|map)|unique_ptr"
+    r"|basic_(?:string|string_view|[io]?stream))(?=<)"
+)
+_DEFAULT = re.compile(r"std::(?:allocator|char_traits|less|hash|equal_to|default_delete)<")
+_CONVERSION = re.compile(r"operator (?!new\b|delete\b|co_await\b|\"\")")
+_LITERAL_OPERATOR = re.compile(r"operator\s*\"\"\s*(?=\w)")
 
 
 def canonical(text: str) -> str:
@@ -45,8 +55,29 @@ def canonical(text: str) -> str:
     text = _INLINE_NAMESPACES.sub("", _SPACES.sub(" ", text.strip()))
     text = _ALIAS.sub(lambda match: _alias(match), text)
     text = _INTEGER_WORDS.sub(lambda match: _integer(match.group()), text)
-    text = _qualifiers_behind(text)
-    return _tight(text).replace("(void)", "()")
+    text = _tight(_qualifiers_behind(text)).replace("(void)", "()")
+    return _INTEGER_LITERAL.sub(r"\1", _without_defaults(text))
+
+
+def canonical_operator(base: str) -> str:
+    """One spelling of the last part of a name: of the type that ``operator T`` converts to, and of ``operator"" _x``.
+
+    Any other text is as it was. Template arguments of a conversion are left out where no type can have them: those
+    of ``operator double*<double>``.
+    """
+    if base.startswith("operator") and (literal := _LITERAL_OPERATOR.match(base)) is not None:
+        return 'operator""' + base[literal.end() :]
+    conversion = _CONVERSION.match(base)
+    if conversion is None:
+        return base
+    wanted = base[conversion.end() :]
+    at = next((found.end() for found in re.finditer(r"[*&](?=<)", wanted)), len(wanted))
+    return conversion.group() + canonical(wanted[:at])
+
+
+def is_conversion(base: str) -> bool:
+    """Whether the last part of a name is an operator that converts to a type: ``operator bool``."""
+    return _CONVERSION.match(base) is not None
 
 
 def _alias(match: re.Match[str]) -> str:
@@ -108,3 +139,31 @@ def _tight(text: str) -> str:
     """No space but between two words."""
     words = _INNER_SPACE.sub("\0", text)
     return words.replace(" ", "").replace("\0", " ")
+
+
+def _without_defaults(text: str) -> str:
+    """A type of the C++ library without the last arguments that are the defaults, at every depth."""
+    at = 0
+    while (found := _WITH_DEFAULTS.search(text, at)) is not None:
+        at, end = found.end(), closing(text, found.end())
+        arguments = [_without_defaults(one) for one in _separated(text[at + 1 : end - 1])]
+        while len(arguments) > 1 and _DEFAULT.match(arguments[-1]):
+            arguments.pop()
+        inner = f"<{','.join(arguments)}>"
+        text = text[:at] + inner + text[end:]
+        at += len(inner)
+    return text
+
+
+def _separated(text: str) -> list[str]:
+    """The parts between the commas that are in no brackets."""
+    parts, start, at = [], 0, 0
+    while at < len(text):
+        if text[at] in "<([{":
+            at = closing(text, at)
+            continue
+        if text[at] == ",":
+            parts.append(text[start:at])
+            start = at + 1
+        at += 1
+    return [*parts, text[start:]]

@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from string import ascii_letters, digits
 
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, lambda_parameters, parse, split_component
-from .cxx_types import canonical
+from .cxx_types import canonical, canonical_operator, is_conversion
 from .rust_names import rust_paths, short_rust_name
 
 GLOB_CHARACTERS = frozenset("*?")
@@ -55,7 +55,10 @@ _CLONE_SUFFIX = re.compile(
 _LITERAL = re.compile(r"[\w$]+")
 _TRAILING = re.compile(r"(?: const| volatile| ?&&?| \[clone [^\]]*\])+$")
 _SPACE_BEFORE_LIST = re.compile(r"(?<=[\w)>\]])\s+\((?![*&]|anonymous namespace\))")
-_WILD_OPERATOR = re.compile(r"operator\s*[*?]")
+# A product, or the type that an operator converts to.
+_AFTER_OPERATOR = re.compile(
+    r"\boperator(?:\s*[*?]|\s(?!\s*(?:new|delete)\b)[\w:][\w:\s]*(?:<.*>)?[\w:\s*&]*)"
+)
 # Itanium C++ ABI 5.1.3, operator encodings; a symbol with two entries is unary or binary.
 _OPERATOR_CODES: dict[str, tuple[bytes, ...]] = {
     "new": (b"nw",), "new[]": (b"na",), "delete": (b"dl",), "delete[]": (b"da",), "co_await": (b"aw",),
@@ -127,7 +130,8 @@ class Query:
     @cached_property
     def _words(self) -> set[str]:
         """Words of the template arguments and parameters that a text with the same ones holds as well."""
-        return {word for text in self._bracketed for word in _ANY_WORD.findall(text)} - _UNSPELLED
+        words = {word for text in self._bracketed for word in _ANY_WORD.findall(text)} - _UNSPELLED
+        return {word for word in words if not word[0].isdigit()}  # a number may have a suffix there
 
     @cached_property
     def needles(self) -> list[bytes]:
@@ -152,6 +156,8 @@ class Query:
     def _endings(self) -> tuple[str, ...]:
         """The last component and what can follow it; one of these is in the demangled text."""
         base = self._parts[-1][0]
+        if base.startswith('operator""') or is_conversion(base):
+            return ("operator",)
         if not _IDENTIFIER.match(base.lstrip("~")):
             return (base.partition("#")[0].partition("(")[0].rstrip("}"),)
         return tuple(base + after for after in ("(", "<", "[abi:", " [clone"))
@@ -332,7 +338,7 @@ def _without_anonymous(pattern: str, name: CxxName) -> str:
 def _name_part(text: str) -> str:
     """The text without what is in brackets, without a return type and without qualifiers."""
     depth, kept = 0, []
-    for char in _WILD_OPERATOR.sub("operator", text):
+    for char in _AFTER_OPERATOR.sub("operator", text):
         if char in "(<":
             depth += 1
         elif char in ")>":
@@ -343,9 +349,12 @@ def _name_part(text: str) -> str:
 
 
 def _component(text: str) -> tuple[str, str | None, str | None]:
-    """As :func:`split_component`, but with a lambda's parameters: GCC 14 and later numbers each list of them."""
+    """As :func:`split_component`, but with a lambda's parameters: GCC 14 and later numbers each list of them.
+
+    Operators that are named by a type or a word have one spelling.
+    """
     base, arguments, parameters = split_component(text)
-    return base, arguments, parameters or lambda_parameters(text)
+    return canonical_operator(base), arguments, parameters or lambda_parameters(text)
 
 
 def _needles_of(base: str) -> list[bytes]:

@@ -244,12 +244,15 @@ _GENERATOR = re.compile(CYTHON_GENERATOR + r"(?P<scope>\w*?_)(?P<number>\d+)gene
 
 def _path_of_generator(table: SymbolTable, name: str) -> tuple[str, ...] | None:
     """The function that a generator's body belongs to: the one whose wrapper has the number before it."""
-    match = _GENERATOR.fullmatch(name)
-    if match is None:
+    match, generator = _GENERATOR.fullmatch(name), cython_function(name)
+    if match is None or generator is None:
         return None
     before = f"{CYTHON_WRAPPER}{match['scope']}{int(match['number']) - 1}"
-    for _, _, function in _cython_functions(table, before.encode()):
-        return function.path
+    for _, text, function in _cython_functions(table, before.encode()):
+        # The digits may also begin a longer number (_pw_1m_71other), or be that of a scope (_pw_1m_7closure_1add).
+        goes_on = _written(_short(text)).partition(before)[2][:1].isdigit()
+        if not goes_on and function.path[:-1] == generator.path[:-1]:
+            return function.path
     return None
 
 

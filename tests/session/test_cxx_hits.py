@@ -1,0 +1,95 @@
+"""Breakpoints on coroutines and conversions of C++ by their names: as many hits as the source says."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests import rows, support
+from tests.session.driver import Driver, run_session
+
+SOURCE = """\
+#include <coroutine>
+volatile int sink = 1;
+
+struct Numbers {
+    struct promise_type {
+        int value = 0;
+        Numbers get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        std::suspend_always initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        std::suspend_always yield_value(int number) { value = number; return {}; }
+        void return_void() {}
+        void unhandled_exception() { throw; }
+    };
+    std::coroutine_handle<promise_type> handle;
+};
+
+Numbers numbers(int n) {
+    for (int i = 0; i < n; ++i)
+        co_yield i * sink;
+}
+
+struct Length {
+    int value;
+    explicit operator long() const {
+        sink = value;
+        return value * sink;
+    }
+};
+
+extern "C" long run(int n) {
+    long sum = 0;
+    Numbers all = numbers(n);
+    while (!all.handle.done()) {
+        all.handle.resume();
+        sum += all.handle.promise().value;
+    }
+    all.handle.destroy();
+    for (int i = 0; i < n; ++i)
+        sum += (long)Length{i + sink};
+    return sum;
+}
+"""
+PROGRAM = """\
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.run(3)
+print("over")
+"""
+
+
+@pytest.mark.parametrize("options", rows.some(["-O2", "-O0", "-O1", "-O3 -flto", "-Os"], 2))
+def test_a_stop_is_one_hit(options: str, tmp_path: Path) -> None:
+    support.require(shutil.which("g++"), "a C++ compiler")
+    source, library, script = tmp_path / "hits.cpp", tmp_path / "libhits.so", tmp_path / "program.py"
+    source.write_text(SOURCE)
+    script.write_text(PROGRAM)
+    command = [
+        "g++",
+        "-std=c++20",
+        *options.split(),
+        "-g",
+        "-shared",
+        "-fPIC",
+        str(source),
+        "-o",
+        str(library),
+    ]
+    subprocess.run(command, check=True)
+
+    async def work(driver: Driver) -> list[int]:
+        await driver.stop()
+        coroutine, conversion = driver.session.breakpoints.all()[:-1]
+        addresses = [one.address for one in coroutine.locations]
+        assert len(addresses) == len(set(addresses)), coroutine
+        await driver.finish_run()
+        return [coroutine.hit_count, conversion.hit_count]
+
+    specs = ['numbers log "x"', 'Length::operator long log "x"', "program.py:4"]
+    hits = run_session(work, script, *specs, launch_options={"args": (str(library),)})
+    # The call; where it begins, four times that it goes on, and its end, in two functions that GCC makes of it.
+    assert hits == [8, 3]
