@@ -20,8 +20,7 @@ from tests.support import ROOT, SAMPLES, require
 from .made_records import KERNEL, SOURCE, record, write
 
 SAMPLE = SAMPLES / "compiled_model.py"
-# Inductor compiles in the process itself. Else it starts others for that, each of which imports PyTorch: a third of
-# what a program costs whose kernels are not known yet, and nothing of it is what is tested.
+# Inductor compiles in the process itself. Else it starts others for that, each of which imports PyTorch.
 ONE_PROCESS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 

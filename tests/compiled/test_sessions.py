@@ -17,7 +17,7 @@ from dualdbg.model import ProgramLine
 from dualdbg.symbols.torch.compiled_code import CompiledCode
 from tests import rows
 from tests.cli.driver import Done, dualdbg
-from tests.compiled.conftest import ONE_PROCESS, SAMPLE
+from tests.compiled.conftest import SAMPLE
 from tests.dap.client import Client
 from tests.support import require
 
@@ -29,10 +29,8 @@ MULTIPLIED = f"{SAMPLE.name}:15@kernel"  # torch.mm
 SUMMED = f"{SAMPLE.name}:16@kernel"  # mixed.tanh().sum(dim=1), and its gradient
 
 
-def run(folder: Path, *words: str, alone: bool = False) -> Done:
-    """``alone``: without the processes in which Inductor compiles, each of which imports PyTorch."""
-    settings = {"TORCHINDUCTOR_CACHE_DIR": str(folder), **(ONE_PROCESS if alone else {})}
-    environment = [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
+def run(folder: Path, *words: str) -> Done:
+    environment = ["--env", f"TORCHINDUCTOR_CACHE_DIR={folder}"]
     return dualdbg("run", "--batch", "--json", *environment, *words, SAMPLE, cwd=SAMPLE.parent)
 
 
@@ -118,7 +116,7 @@ def test_the_kernels_of_a_graph_that_is_one_library(graphs: Path) -> None:
 
 def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
     words = ["--compiled-debug", "--env", "INDUCTOR_PROVENANCE=0", "-b", ADDED, "-x", "bt"]
-    done = run(without_records, *words, alone=True)
+    done = run(without_records, *words)
     assert done.of("stopped") == []
     assert (
         why_unbound(done, ADDED)
@@ -134,7 +132,7 @@ def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
 ) -> None:
     folder = request.getfixturevalue(records)
     places = ["-b", f"{SAMPLE.name}:9", "-b", f"{SAMPLE.name}:23"]  # in the compiled function, and its call
-    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue", alone=True)
+    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue")
     told = [one for one in done.of("notice") if "torch.compile has made kernels of" in one["message"]]
     assert [one["hint"] for one in told] == [f"a breakpoint {SAMPLE.name}:9@kernel stops in them"]
     assert told[0]["message"].startswith(f"breakpoint 1: torch.compile has made kernels of {SAMPLE.name}:9")
