@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
@@ -95,7 +95,8 @@ class FunctionAddress:
 
     ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
     function's, with parameters where they are known; ``linkage`` its linkage name, ``inlined_in`` the function into
-    which it was inlined. ``is_sure``: each call of it there passes one of its places, and once.
+    which it was inlined; ``parameters`` its parameters in brackets, as far as debug info has them, with typedefs and
+    without. ``is_sure``: each call of it there passes one of its places, and once.
     """
 
     address: int
@@ -106,6 +107,7 @@ class FunctionAddress:
     inlined_in: str | None = None
     linkage: str | None = None
     is_sure: bool = True
+    parameters: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from .stack_protector import behind_guard
 
 _MOST_CHECKED = 200  # instances of a function, at some milliseconds each
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
+_SIGNS = {gdb.TYPE_CODE_PTR: "*", gdb.TYPE_CODE_REF: "&", gdb.TYPE_CODE_RVALUE_REF: "&&"}
 
 
 def function_body(address: int) -> dict[str, Any]:
@@ -87,6 +88,7 @@ def function_instances(
                 "function": block.function.print_name,
                 "linkage": block.function.linkage_name,
                 "inlined_in": caller.function.print_name if caller is not None else None,
+                "parameters": _parameters(block),
             }
             found = [function_body(address)] if caller is None else _entries(address, block, is_checked)
             for row in found:
@@ -108,6 +110,24 @@ def _instances_at(address: int, name: str) -> list[tuple[int, gdb.Block]]:
     if block is not None:
         return [(address if is_inlined(block) else entry_of(block), block)]
     return list(inlined_in(outer, name)) if outer is not None else []
+
+
+def _parameters(block: gdb.Block) -> list[str]:
+    """The parameters of a function, as they are declared and without typedefs: of one that nothing outside its file
+    can call gdb's name has none.
+    """
+    kinds = [one.type for one in block if one.is_argument and one.name != "this"]
+    return [f"({', '.join(_spelled(kind, plain) for kind in kinds)})" for plain in (False, True)]
+
+
+def _spelled(kind: gdb.Type, plain: bool) -> str:
+    """The name of a type, without typedefs if ``plain``. gdb's own text of a class is its whole definition."""
+    if plain:
+        kind = kind.strip_typedefs()
+    if kind.name is None and kind.code in _SIGNS:
+        return _spelled(kind.target(), plain) + _SIGNS[kind.code]
+    qualifier = " const" if kind.name is not None and kind != kind.unqualified() else ""
+    return (kind.name or str(kind)) + qualifier
 
 
 def decoded(name: str) -> Sequence[gdb.Symtab_and_line]:

@@ -1,4 +1,4 @@
-"""Breakpoints on coroutines and conversions of C++ by their names: as many hits as the source says."""
+"""Breakpoints on functions of C++ by their names: as many hits as the source says."""
 
 from __future__ import annotations
 
@@ -93,3 +93,55 @@ def test_a_stop_is_one_hit(options: str, tmp_path: Path) -> None:
     hits = run_session(work, script, *specs, launch_options={"args": (str(library),)})
     # The call; where it begins, four times that it goes on, and its end, in two functions that GCC makes of it.
     assert hits == [8, 3]
+
+
+OVERLOADS = """\
+typedef long Count;
+volatile int sink;
+namespace n { namespace {
+struct T { int value; };
+inline int twice(int x) { sink = 1; return x * 2; }
+inline int twice(Count x) { sink = 2; return (int)(x * 3); }
+__attribute__((noinline)) int twice(double x) { return (int)x; }
+inline void clear(T* t) { sink = 3; t->value = 0; }
+inline int read(const T& t) { sink = 4; return t.value; }
+} }
+extern "C" int run(int n) {
+    n::T t = {n};
+    volatile int sum = n::twice(n) + n::read(t);
+    sum += n::twice((long)n);
+    sum += n::twice((long)n + sum);
+    sum += n::twice(1.5 * n);
+    n::clear(&t);
+    return sum + t.value;
+}
+"""
+SIGNATURES = {
+    "twice": 4,
+    "twice(int)": 1,
+    "n::twice(long)": 2,
+    "twice(Count)": 2,
+    "n::(anonymous namespace)::twice(double)": 1,
+    "clear(n::T*)": 1,
+    "n::read(const n::T&)": 1,
+    "twice(char)": 0,
+    "clear(int*)": 0,
+}
+
+
+def test_a_signature_means_one_overload_where_it_was_inlined(tmp_path: Path) -> None:
+    """Functions of unnamed scopes, which nothing outside their file can call: their names have no parameters in gdb."""
+    support.require(shutil.which("g++"), "a C++ compiler")
+    source, library, script = tmp_path / "overloads.cpp", tmp_path / "libhits.so", tmp_path / "program.py"
+    source.write_text(OVERLOADS)
+    script.write_text(PROGRAM)
+    subprocess.run(["g++", "-O2", "-g", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+
+    async def work(driver: Driver) -> dict[str, int]:
+        await driver.stop()
+        found = {row.spec.subject: row.hit_count for row in driver.session.breakpoints.all()[:-1]}
+        await driver.finish_run()
+        return found
+
+    specs = [*(f'{one} log "x"' for one in SIGNATURES), "program.py:4"]
+    assert run_session(work, script, *specs, launch_options={"args": (str(library),)}) == SIGNATURES

@@ -14,6 +14,7 @@ from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
+from ...symbols.names.calling import split_list
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
@@ -179,10 +180,14 @@ def function_starts(module: Module) -> list[int]:
 
 
 def _names(query: Query) -> list[str]:
-    """The names to ask gdb for, which does not leave out unnamed scopes."""
-    scopes, separator, last = query.text.rpartition("::")
-    plain = separator and "(" not in query.text
-    return [query.text, f"{scopes}::{ANONYMOUS}::{last}"] if plain else [query.text]
+    """The names to ask gdb for, which does not leave out unnamed scopes; and of what was inlined it knows no parameters
+    where a function has no linkage name.
+    """
+    names = [query.text]
+    if query.parsed.parameters is not None:
+        names.append("::".join(query.parsed.components))
+    scopes, separator, last = names[-1].rpartition("::")
+    return [*names, f"{scopes}::{ANONYMOUS}::{last}"] if separator and "(" not in last else names
 
 
 def _identifier(query: Query) -> str | None:
@@ -206,7 +211,17 @@ def _means(query: Query, place: FunctionAddress) -> bool:
     function = place.function or ""
     if query.matches(function):
         return True
-    return "(" not in function and Query.of("::" * query.anchored + query.parsed.short).matches(function)
+    return parse(function).parameters is None and _fits(query, function, place.parameters)
+
+
+def _fits(query: Query, function: str, parameters: Collection[str]) -> bool:
+    """Whether a query means a function by its name without parameters and its parameters, each as far as known."""
+    if any(query.matches(function + one) for one in parameters):
+        return True
+    asked = len(list(split_list(query.parsed.parameters or "")))
+    if any(len(list(split_list(one))) >= asked for one in parameters):
+        return False
+    return Query.of("::" * query.anchored + query.parsed.short).matches(function)
 
 
 def _is_numbered(query: Query, place: FunctionAddress) -> bool:

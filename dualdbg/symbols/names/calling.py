@@ -72,7 +72,7 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
     parsed = cxx_names.parse(text)
     if not mangled.startswith("_Z") or parsed.special or parsed.parameters is None or parsed.clones:
         return None
-    kinds = [] if parsed.parameters == "(void)" else list(_split(parsed.parameters[1:-1]))
+    kinds = [] if parsed.parameters == "(void)" else list(split_list(parsed.parameters[1:-1]))
     if not all(kinds):
         return None
     name = read(mangled)
@@ -99,7 +99,7 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
     )
 
 
-def _split(text: str) -> Iterator[str]:
+def split_list(text: str) -> Iterator[str]:
     at = start = 0
     while at < len(text):
         if text[at] in "([{<":

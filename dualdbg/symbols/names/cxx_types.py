@@ -34,6 +34,7 @@ _ALIASES = {
 _ALIAS = re.compile(
     r"(?<![\w:])(?:std::|::)?(" + "|".join(sorted(_ALIASES, key=len, reverse=True)) + r")(?![\w:])"
 )
+_UNNAMED_SCOPE = "(anonymous namespace)::"
 _INLINE_NAMESPACES = re.compile(r"\b(?:__cxx11|__1|__ndk1|_V2)::")
 _SPACES = re.compile(r"\s+")
 _INNER_SPACE = re.compile(r"(?<=[\w$]) (?=[\w$])")
@@ -52,7 +53,8 @@ _LITERAL_OPERATOR = re.compile(r"operator\s*\"\"\s*(?=\w)")
 
 def canonical(text: str) -> str:
     """One spelling of a parameter list, a template argument list or a type."""
-    text = _INLINE_NAMESPACES.sub("", _SPACES.sub(" ", text.strip()))
+    text = _SPACES.sub(" ", text.strip()).replace(_UNNAMED_SCOPE, "")  # source code leaves it out
+    text = _INLINE_NAMESPACES.sub("", text)
     text = _ALIAS.sub(lambda match: _alias(match), text)
     text = _INTEGER_WORDS.sub(lambda match: _integer(match.group()), text)
     text = _tight(_qualifiers_behind(text)).replace("(void)", "()")
