@@ -24,11 +24,16 @@ def build(optimize: str = "0", build_dir: Path = BUILD_DIR, static: bool = False
     target = this_interpreter()
     if not target.pybind11:
         raise BuildError("no pybind11 here; type: pip install pybind11")
-    flags = ["-shared", "-fPIC", "-std=c++17", "-Wall", "-pthread", "-g", f"-O{optimize}"]
+    flags = ["-fPIC", "-std=c++17", "-Wall", "-pthread", "-g", f"-O{optimize}"]
     flags += ["-fvisibility=hidden", f"-I{target.include}", f"-I{target.pybind11[0]}"]
-    flags += STATIC_RUNTIME if static else []
     sources = [HERE / "sample_walks.cpp", HERE / "sample_throws.cpp"]
-    commands = {f"{source.stem}{target.suffix}": [*flags, str(source)] for source in sources}
+    compiled = {f"{source.stem}.o": [*flags, "-c", str(source)] for source in sources}
+    # Both kinds of module are linked from the same objects.
+    objects = compile_once(f"walks-O{optimize}-objects-{target.tag}", compiled, sources, build_dir)
+    linked = ["-shared", "-pthread", *(STATIC_RUNTIME if static else [])]
+    commands = {
+        f"{source.stem}{target.suffix}": [*linked, str(objects / f"{source.stem}.o")] for source in sources
+    }
     return compile_once(
         f"walks-O{optimize}{'-static' if static else ''}-{target.tag}", commands, sources, build_dir
     )

@@ -20,6 +20,8 @@ from tests.support import ROOT, SAMPLES, require
 from .made_records import KERNEL, SOURCE, record, write
 
 SAMPLE = SAMPLES / "compiled_model.py"
+# Inductor compiles in the process itself. Else it starts others for that, each of which imports PyTorch.
+ONE_PROCESS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +38,7 @@ def graphs() -> Path:
 
 def _compiled(name: str, **more: str) -> Path:
     require(shutil.which(os.environ.get("CXX", "g++")), "a C++ compiler")
-    settings = {**dict(COMPILED_DEBUG), **more}
+    settings = {**dict(COMPILED_DEBUG), **ONE_PROCESS, **more}
     what = f"{version('torch')} {sys.version} {SAMPLE} {SAMPLE.read_text()} {settings}"
     folder = ROOT / "build" / "samples" / f"{name}-{hashlib.sha256(what.encode()).hexdigest()[:16]}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -141,9 +141,14 @@ def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
 
 def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
     """On the way the thread is stopped where TorchDynamo compiles what it meets: the debugger's code is not met."""
-    (kernel,) = [one for one in CompiledCode(compiled).kernels() if numbers(one.lines) == (9, 14)]
+    code = CompiledCode(compiled)
+    (kernel,) = [one for one in code.kernels() if numbers(one.lines) == (9, 14)]
+    library = code.library_of(kernel)
+    assert library is not None
+    source = str(library.with_suffix(".cpp"))
     commands = ["step", "step", f"tbreak {kernel.module}:{kernel.calls[0].line}", "continue", "step", "bt"]
-    words = [word for command in [*commands, "finish", "finish"] for word in ("-x", command)]
+    questions = ["info compiled scale", f"info compiled {source}"]
+    words = [word for command in [*commands, *questions, "finish", "finish"] for word in ("-x", command)]
     call = f"{SAMPLE.name}:23 hits 2"  # result = step(x, weights): the second time, nothing is compiled
     done = run(compiled, "--compiled-debug", "-b", call, *words)
     assert done.status == 0, done
@@ -159,6 +164,8 @@ def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
     assert places == [*into, ("native", "Runner.call"), ("python", "step")]
     computed = [lines_of(stop["frame"]) for stop in done.of("stopped")]
     assert computed[3:5] == [[9, 14], [9, 14]]  # the line of the module, and the kernel that it calls
+    told = [row["text"] for row in done.of("output") if row["stream"] == "console"]
+    assert told == [dualdbg("resolve", source).stdout.partition("\n")[2]] * 2
 
 
 def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
@@ -174,19 +181,6 @@ def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
         ("scale", 9),
         ("step", 14),
     ]
-    told = run(
-        compiled,
-        "--compiled-debug",
-        "-b",
-        SUMMED,
-        "-x",
-        "info compiled scale",
-        "-x",
-        f"info compiled {source}",
-    )
-    assert [row["text"] for row in told.of("output") if row["stream"] == "console"] == [
-        dualdbg("resolve", source).stdout.partition("\n")[2]
-    ] * 2
     missing = dualdbg("ops", "--compiled", "nothing", "--cache", compiled)
     missing.complains("computes nothing", "scale, step")
 

@@ -266,14 +266,14 @@ def test_a_client_that_reads_slowly_gets_all(adapter: StdioAdapter, program: Wri
     """The program waits for it, as for a slow terminal; what came is whole and in order."""
     client = adapter.client
     path = program(
-        "import os\nfor n in range(400):\n    block = b'%06d' % n * 16000\n"
+        "import os\nfor n in range(150):\n    block = b'%06d' % n * 16000\n"
         "    while block:\n        block = block[os.write(1, block):]\n"
     )
     client.start({"program": str(path)})
     for _ in range(40):
         client.pause_reading(0.1)
     client.event("terminated", seconds=120)
-    assert client.output == "".join(f"{n:06d}" * 16000 for n in range(400))
+    assert client.output == "".join(f"{n:06d}" * 16000 for n in range(150))
     assert psutil.Process(adapter.process.pid).memory_info().rss < 300 << 20
 
 

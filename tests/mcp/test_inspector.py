@@ -66,16 +66,20 @@ def test_the_inspector_finds_nothing_wrong(inspect: Inspect) -> None:
     against the schema of its tool."""
     tools = inspect("--method", "tools/list", "--strict")["tools"]
     assert {"run", "attach", "stacks", "diagnose", "end"} <= {tool["name"] for tool in tools}
-    pages = inspect("--method", "resources/list")["resources"]
-    assert "dualdbg://docs/agents.md" in [page["uri"] for page in pages]
     (page,) = inspect("--method", "resources/read", "--uri", "dualdbg://docs/agents.md")["contents"]
     assert page["text"].startswith("# Agents")
+
+
+# What the server says is the same by each transport.
+@pytest.mark.parametrize("inspect", rows.some(["stdio", "http"], 1), indirect=True)
+def test_the_inspector_lists_pages_and_prompts(inspect: Inspect) -> None:
+    pages = inspect("--method", "resources/list")["resources"]
+    assert "dualdbg://docs/agents.md" in [page["uri"] for page in pages]
     assert len(inspect("--method", "prompts/list")["prompts"]) == 3
     asked = ("--method", "prompts/get", "--prompt-name", "why-it-hangs", "--prompt-args", "target=4711")
     assert "4711" in json.dumps(inspect(*asked))
 
 
-# What tools answer is the same by each transport.
 @pytest.mark.parametrize("inspect", rows.some(["stdio", "http"], 1), indirect=True)
 def test_the_inspector_calls_tools(inspect: Inspect) -> None:
     call = ("--method", "tools/call", "--tool-name")

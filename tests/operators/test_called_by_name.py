@@ -65,7 +65,7 @@ def sampled(library: Objfile, operators: OperatorTable, count: int) -> list[dict
 
 @pytest.mark.torch
 @pytest.mark.slow
-@pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [30, pytest.param(1500, marks=pytest.mark.exhaustive)])
 def test_what_names_and_code_tell_of_operators(
     torch_directory: Path, table: OperatorTable, tmp_path: Path, count: int
 ) -> None:

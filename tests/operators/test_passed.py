@@ -60,7 +60,7 @@ def drawn(table: OperatorTable, count: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     "layer", [pytest.param("binding", marks=pytest.mark.exhaustive), "dispatch", "kernel"]
 )
-@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [12, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_arguments_are_as_they_were_passed(
     table: OperatorTable, tmp_path: Path, count: int, layer: str
 ) -> None:
@@ -113,7 +113,7 @@ def test_arguments_are_as_they_were_passed(
 
 
 @ON_X86
-@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [12, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: Path, count: int) -> None:
     calls = [(row["operator"], row["bound"]) for row in drawn(table, count) if row["bound"]]
     (tmp_path / "calls").write_text(json.dumps(calls))
@@ -160,7 +160,7 @@ def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: 
 @pytest.mark.parametrize(
     "layer", rows.some(["kernel", "dispatch"], 1)
 )  # it is the arguments that differ by layer
-@pytest.mark.parametrize("count", [25, pytest.param(420, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("count", [12, pytest.param(420, marks=pytest.mark.exhaustive)])
 def test_results_are_as_python_got_them(table: OperatorTable, tmp_path: Path, count: int, layer: str) -> None:
     key = "call" if layer == "kernel" else "bound"
     calls = [(row["operator"], row[key]) for row in drawn(table, count) if row[key]]

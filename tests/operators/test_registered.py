@@ -193,20 +193,15 @@ def test_a_packet_and_an_overload_enter_what_is_told(
     assert ops.main(["mine::plain.default", "--generated", *setup]) == 0
     text = capsys.readouterr().out
     assert overload in text and packet not in text
-    for called, place in (("torch.ops.mine.plain(x)", packet), ("torch.ops.mine.plain.default(x)", overload)):
-        words = [
-            "-b",
-            f"calls.py:{line_with(program, called)}",
-            "-x",
-            f"break {place}",
-            "-x",
-            "continue",
-            "-x",
-            "bt",
-        ]
-        shown = dualdbg("run", "--batch", *words, str(program)).stdout
-        assert "* Breakpoint 2: native" in shown, shown
-        assert f"<module>  {program}:{line_with(program, called)}" in shown.partition("* Breakpoint 2")[2]
+    lines = [line_with(program, f"torch.ops.mine.plain{one}(x)") for one in ("", ".default")]
+    typed = [word for line in lines for word in ("-b", f"calls.py:{line}")]
+    for place in (packet, overload):
+        for command in (f"tbreak {place}", "continue", "bt", "continue"):
+            typed += ["-x", command]
+    shown = dualdbg("run", "--batch", *typed, str(program)).stdout
+    for number, line in enumerate(lines, 3):
+        stop = shown.partition(f"* Breakpoint {number}: native")[2]
+        assert f"<module>  {program}:{line}" in stop.partition("* Breakpoint")[0], shown
 
 
 @pytest.mark.torch

@@ -54,6 +54,19 @@ def test_a_process_is_listed() -> None:
         assert any(line.split()[0] == str(pid) for line in table.splitlines())
 
 
+def test_no_process_is_traced_for_the_list(tmp_path: Path) -> None:
+    """It has one tracer at a time: whoever looks at it just then would be refused."""
+    strace = require(shutil.which("strace"), "strace")
+    calls = tmp_path / "calls"
+    words = [sys.executable, "-m", "dualdbg", "ps", "--json"]
+    with running("busy.py") as pid:
+        command = [strace, "-f", "-qq", "-e", "trace=ptrace", "-o", str(calls), *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        (row,) = [row for row in map(json.loads, done.stdout.splitlines()) if row["pid"] == pid]
+        assert row["can"] == ["stacks", "attach"]
+    assert "SEIZE" not in calls.read_text()
+
+
 def test_what_helps_a_session_is_not_listed() -> None:
     """gdb has Python in it, and the program's parent is one."""
     with json_run("--stop-on-entry", "-c", "pass") as run:

@@ -31,6 +31,7 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 def test_probing_a_child_leaves_it_as_it_was(child: subprocess.Popen[bytes]) -> None:
     ptrace.check(child.pid)
     assert ptrace.probe(child.pid) == 0
+    assert ptrace.why_not(child.pid) is None
     status = Path(f"/proc/{child.pid}/status").read_text()
     assert "TracerPid:\t0\n" in status
     assert child.communicate(b"still there")[0] == b"still there"
@@ -49,10 +50,12 @@ def test_nobody_and_a_zombie() -> None:
     support.wait_until(lambda: state(process.pid) == "Z", what="it has ended")
     with pytest.raises(TargetError, match="zombie"):
         ptrace.check(process.pid)
+    assert "zombie" in str(ptrace.why_not(process.pid))
     process.wait()
     assert ptrace.probe(process.pid) == errno.ESRCH
     with pytest.raises(TargetGone):
         ptrace.check(process.pid)
+    assert isinstance(ptrace.why_not(process.pid), TargetGone)
 
 
 def test_a_process_that_keeps_others_out_is_shown_as_roots() -> None:
@@ -88,8 +91,39 @@ def test_a_process_that_is_traced_names_its_tracer(child: subprocess.Popen[bytes
         with pytest.raises(PermissionRefused, match=rf"traced by process {process.pid} \(python") as raised:
             ptrace.check(child.pid)
         assert str(process.pid) in raised.value.hint
+        assert str(ptrace.why_not(child.pid)) == str(raised.value)
         process.communicate()
     ptrace.check(child.pid)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="to become another user")
+@pytest.mark.parametrize("owner", [NOBODY, NOBODY - 1])
+@pytest.mark.parametrize("dumpable", [0, 1])
+def test_without_tracing_the_answer_is_the_same(owner: int, dumpable: int) -> None:
+    """Another user's process, one's own, and one that keeps its user out."""
+    python = support.require(shutil.which("python3", path=os.defpath), "a Python that other users may run")
+    code = f"import ctypes; ctypes.CDLL(None).prctl(4, {dumpable}, 0, 0, 0); print(flush=True); input()"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "cwd": "/"}
+    with subprocess.Popen([python, "-ISc", code], user=owner, group=owner, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"\n"
+        reading, writing = os.pipe()
+        asking = os.fork()
+        if asking == 0:  # as nobody
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                os.write(
+                    writing, b"%d %s" % (ptrace.probe(process.pid), str(ptrace.why_not(process.pid)).encode())
+                )
+            finally:
+                os._exit(0)
+        os.waitpid(asking, 0)
+        number, _, told = os.read(reading, 4096).decode().partition(" ")
+        os.close(reading)
+        os.close(writing)
+        process.communicate(b"\n")
+    assert (number == "0") == (told == "None") == (owner == NOBODY and dumpable == 1), (number, told)
 
 
 def test_nothing_is_lowered_where_nothing_forbids(child: subprocess.Popen[bytes]) -> None:

@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from tests import support
 
-# Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
-LAUNCH = """
+# What the kernel says of a process: a child of ours asks it to be its tracer.
+CHECK = """
 import asyncio, os, subprocess, sys
 os.environ["DUALDBG_PATIENCE"] = "10"  # the machine is emulated
 from dualdbg.errors import DualdbgError
 from dualdbg.target import ptrace
-from dualdbg.target.launcher import Launch
+from dualdbg.target.launcher import Launch, spawn
+def check(pid):
+    try:
+        ptrace.check(pid)
+        return "allowed"
+    except DualdbgError as error:
+        return f"{type(error).__name__}: {error.message} | {error.hint}"
+def check_child():
+    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    print("child:", check(child.pid))
+    child.communicate()
+"""
+
+# Starts a program as dualdbg does, lets a real gdb attach to it, and tries to trace one that does not name us.
+LAUNCH = (
+    CHECK
+    + """
 from tests.target.client import connected
 def gdb(pid):
     # Whether it may trace is the question: to read symbols takes minutes on an emulated machine.
@@ -18,24 +34,30 @@ def gdb(pid):
     command += ["-ex", "info inferiors", "-ex", "detach"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return "attached" if f"process {pid}" in done.stdout else "refused"
-def check(pid):
-    try:
-        ptrace.check(pid)
-        return "allowed"
-    except DualdbgError as error:
-        return f"{type(error).__name__}: {error.message} | {error.hint}"
 async def main():
     async with connected(Launch(sys.executable, code="pass")) as client:
         print("launched:", check(client.target.pid))
         print("gdb:", await asyncio.to_thread(gdb, client.target.pid))
         await client.start()
         await client.target.wait()
-    child = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
-    print("child:", check(child.pid))
-    child.communicate()
+    check_child()
 asyncio.run(main())
 """
+)
 
+# The same where nobody may trace: that is so from the program's first instruction on, and it needs no pydevd.
+REFUSED = (
+    CHECK
+    + """
+async def main():
+    target = await spawn(Launch(sys.executable, code="input()", stdin="pipe"), None)
+    print("launched:", check(target.pid))
+    target.kill()
+    await target.wait()
+    check_child()
+asyncio.run(main())
+"""
+)
 
 # A program that imports dualdbg.allow.
 ALLOW = """

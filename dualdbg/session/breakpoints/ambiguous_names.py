@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from functools import lru_cache
 from pathlib import PurePath
 
 from ...model import BreakpointKind, BreakpointSpec, Location, Notice
@@ -76,7 +77,12 @@ class AmbiguousNames:
 def _functions_at(locations: Iterable[Location]) -> list[tuple[str, str]]:
     """The functions at these locations by name, and their libraries."""
     named = [(one.function, one.library) for one in locations if one.function]
-    return [(parse(function).short, PurePath(library or "?").name) for function, library in named]
+    return [(parse(function).short, _file_name(library or "?")) for function, library in named]
+
+
+@lru_cache(maxsize=1 << 8)  # hundreds of places may be in one library
+def _file_name(library: str) -> str:
+    return PurePath(library).name
 
 
 def _notice(id: int, spec: BreakpointSpec, several: list[Meaning], bound: Collection[str]) -> Notice:

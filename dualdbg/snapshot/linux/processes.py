@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import psutil
 
-from ...errors import DualdbgError
 from ...shared.libraries import TORCH_CPU, TORCH_PYTHON, holds_interpreter
 from ...shared.proc_files import mappings, read_maps, stat_of
 from ...target import ptrace
@@ -93,8 +92,5 @@ def _look(process: psutil.Process) -> PythonProcess | None:
 
 
 def _refusal(pid: int) -> str | None:
-    try:
-        ptrace.check(pid)
-    except DualdbgError as error:
-        return error.message
-    return None
+    error = ptrace.why_not(pid)
+    return error.message if error is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 ANONYMOUS = "(anonymous namespace)"
 # Scopes that source code does not spell: a name is reachable without them.
@@ -70,6 +70,7 @@ class CxxName:
         return "::".join(self.bases)
 
 
+@lru_cache(maxsize=1 << 13)  # each library that is loaded has the same breakpoints looked at again
 def parse(text: str) -> CxxName:
     """Take a demangled (or plain C) name apart. Any other text gives one component."""
     clones: tuple[str, ...] = ()
