@@ -214,3 +214,32 @@ def test_a_line_is_where_it_runs_or_it_is_said_that_it_has_no_code(version: int,
 
     specs = [*(f'nodes.h:{line} log "x"' for line in lines), "program.py:4"]
     run_session(work, script, *specs, launch_options={"args": (str(library),)})
+
+
+@pytest.mark.parametrize("options", ["-O2", "-O0"])
+def test_hits_below_the_threshold_are_counted(options: str, tmp_path: Path) -> None:
+    """gdb counts them by itself, where the breakpoint has one place; in Python the count is that of the stop."""
+    support.require(shutil.which("gcc"), "a C compiler")
+    source, library, script = tmp_path / "count.c", tmp_path / "libcount.so", tmp_path / "program.py"
+    source.write_text("""\
+__attribute__((noinline)) int twice(int x) { __asm__ volatile(""); return 2 * x; }
+int run(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += twice(i); return sum; }
+""")
+    script.write_text(PROGRAM.replace("print", "library.run(3)\nprint"))
+    subprocess.run(
+        ["gcc", *options.split(), "-g", "-shared", "-fPIC", str(source), "-o", str(library)], check=True
+    )
+
+    async def work(driver: Driver) -> list[list[int]]:
+        seen = []
+        for _ in range(3):
+            await driver.stop()
+            seen.append([row.hit_count for row in driver.session.breakpoints.all()[:3]])
+            if len(seen) == 2:
+                await driver.session.breakpoints.change(1, hits=50)
+            await driver.session.resume()
+        return seen
+
+    specs = ["twice hits 100", "twice hits 5", "twice if x > 0 hits 100", "program.py:4"]
+    seen = run_session(work, script, *specs, launch_options={"args": (str(library),)})
+    assert seen == [[3, 3, 2], [5, 5, 3], [6, 6, 4]]

@@ -158,20 +158,14 @@ class Points:
         ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
         return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
 
-    async def hits_before(self, id: int) -> int:
-        """How often gdb has passed over a breakpoint by itself, before the hit at hand."""
+    async def hits_so_far(self, id: int, at_hit: bool) -> int:
+        """How many hits of a breakpoint gdb has passed over by itself, without the one ``at_hit``."""
         wanted = self._wanted[id]
-        ignoring = any(point.ignores for point in self._points_of(wanted))
-        return await self.hits_so_far(id) - (1 if ignoring else 0)
-
-    async def hits_so_far(self, id: int) -> int:
-        """How many hits of a breakpoint gdb has counted by itself."""
-        wanted = self._wanted[id]
+        ignoring = [point for point in self._points_of(wanted) if point.ignores]
         counted = wanted.passed_over
-        for point in self._points_of(wanted):
-            if point.ignores:
-                counted += await self._times(point)
-        return counted
+        for point in ignoring:
+            counted += await self._times(point)
+        return counted - (1 if at_hit and ignoring else 0)
 
     async def insert(
         self,

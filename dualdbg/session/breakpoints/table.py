@@ -139,9 +139,9 @@ class BreakpointTable:
         """
         added = []
         for spec in self.read(text):
-            optional = spec.text != text and spec.text in self._specs.optional
             wanted = replace(spec, temporary=spec.temporary or temporary)
-            added.append(await self.add_spec(wanted, frame, optional))
+            is_optional = spec.text != text and spec.text in self._specs.optional
+            added.append(await self.add_spec(wanted, frame, is_optional))
         return added
 
     async def add_spec(
@@ -213,13 +213,11 @@ class BreakpointTable:
         SpecError where a condition or log text would change the program.
         """
         spec = replace(self.get(id).spec, **suffixes)
+        await self.count_passed_over(id, at_hit=False)
         recount = not suffixes.keys().isdisjoint(("hits", "hit_condition"))
         if recount:
             self._native_hits[id] = 0
-        elif self._native.has(id):
-            so_far = await self._native.points.hits_so_far(id)
-            self._native_hits[id] = max(self._native_hits.get(id, 0), so_far)
-        if self._native.has(id):
+        if id in self._rows and self._native.has(id):
             await self._native.change(id, spec, self._native_hits.get(id, 0))
         if id in self._rows and self._python.has(id):
             await self._python.change(id, spec, recount)
@@ -449,20 +447,22 @@ class BreakpointTable:
             elif row is not None and id in self._once:
                 await self.enable(id, False)
 
-    async def count_passed_over(self, id: int) -> None:
-        """To be called before :meth:`count_hit`: add the hits that only gdb has counted."""
-        if id not in self._rows:
-            return
-        before = await self._native.points.hits_before(id)
-        if id in self._rows and before > self._native_hits.get(id, 0):
-            self._count(id, before - self._native_hits.get(id, 0))
+    async def count_passed_over(self, id: int, at_hit: bool = True) -> None:
+        """Add the hits that only gdb has counted, but for the one ``at_hit``: :meth:`count_hit` counts that."""
+        so_far = await self._native.points.hits_so_far(id, at_hit) if self._native.has(id) else 0
+        if id in self._rows:
+            self._count(id, max(so_far - self._native_hits.get(id, 0), 0))
+
+    async def count_all_passed_over(self) -> None:
+        """The same of each breakpoint, at a stop whose hits are counted."""
+        for id in list(self._rows):
+            await self.count_passed_over(id, at_hit=False)
 
     def count_hit(self, id: int) -> bool:
         """Count a native hit. Returns whether the spec's ``hits`` or hit condition let it stop; False for no row."""
         if id not in self._rows:
             return False
-        row = self._count(id, 1)
-        hits = self._native_hits[id]  # debugpy counts those in Python
+        row, hits = self._count(id, 1), self._native_hits[id]  # debugpy counts those in Python
         if row.spec.hit_condition is not None:
             return hit_counts(row.spec.hit_condition, hits)
         return row.spec.hits is None or hits >= row.spec.hits
@@ -491,7 +491,7 @@ class BreakpointTable:
         state = next((one for one in BreakpointState if any(one is each for each, _, _ in said)), row.state)
         message = message_of([text for each, _, text in said if each is state])
         news = state, locations, message
-        settled = self._rows[id] = replace(row, state=state, locations=locations, message=message)
+        self._rows[id] = settled = replace(row, state=state, locations=locations, message=message)
         # What has been said once is no news, nor is it that Python has no function of a name that is waited for.
         told = self._told.get(id)
         waits = state is BreakpointState.PENDING and self._native.has(id) and self._python.is_unseen(id)

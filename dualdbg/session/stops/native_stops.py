@@ -99,6 +99,7 @@ class NativeStops:
         picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(verdict))
         picture = replace(picture, result=result)
         await self.will_note_arguments(effect.hold.tid, picture.frame)
+        await self.breakpoints.count_all_passed_over()
         for work in self.before_shown:
             await work(verdict)
         self.read_meanwhile()

@@ -63,6 +63,7 @@ class PythonStops:
         hold = effect.hold
         if not hold.shown:
             await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
+        await self.loop.guarded(self.breakpoints.count_all_passed_over())
         thread, result = self.inspector.plain_thread(hold.tid), None
         with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
             result = await self._result(hold)
