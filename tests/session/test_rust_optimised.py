@@ -138,3 +138,45 @@ def test_a_value_of_which_gdb_does_not_tell_the_variant(script: Path) -> None:
 
     run_session(work, script, "largest")
     assert any(text.startswith("<not known: it is kept in parts") for text in seen), seen
+
+
+GUARDED = """\
+use std::collections::HashMap;
+
+#[inline(never)]
+fn guard(n: i64) -> i64 {
+    std::hint::black_box(n) * 2
+}
+
+#[no_mangle]
+pub extern "C" fn run(n: i64) -> i64 {
+    let mut all = HashMap::new();
+    for i in 0..n * 100 {
+        all.insert(i, guard(i));
+    }
+    all.len() as i64
+}
+"""
+
+
+@pytest.mark.parametrize("level", ["2", "0"])
+def test_a_bare_name_is_the_authors_and_not_the_librarys(level: str, tmp_path: Path) -> None:
+    """hashbrown has a ``guard``, which has no ``n``: a condition without a value had switched the breakpoint off."""
+    support.require(shutil.which("rustc"), "Rust")
+    source, library, script = tmp_path / "guards.rs", tmp_path / "libguards.so", tmp_path / "program.py"
+    source.write_text(GUARDED)
+    script.write_text('import ctypes, sys\nctypes.CDLL(sys.argv[1]).run(3)\nprint("over")\n')
+    options = ["--crate-type", "cdylib", "-g", "-C", f"opt-level={level}"]
+    subprocess.run(["rustc", *options, str(source), "-o", str(library)], check=True)
+
+    async def work(driver: Driver) -> list[tuple[list[str], int]]:
+        await driver.stop()
+        rows = driver.session.breakpoints.all()
+        found = [([one.function or "" for one in row.locations], row.hit_count) for row in rows]
+        await driver.finish_run()
+        return found
+
+    specs = ['guard log "x" if n == 5', 'hashbrown::scopeguard::guard log "x"', "program.py:3"]
+    own, theirs, _ = run_session(work, script, *specs, launch_options={"args": (str(library),)})
+    assert own[1] == 1 and all("hashbrown" not in one for one in own[0]), own
+    assert theirs[1] or level != "0", theirs

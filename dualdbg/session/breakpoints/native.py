@@ -30,10 +30,10 @@ from .moved_lines import SHARED, elsewhere, with_lost
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
+from .rust_namesakes import authors_of_rust
 
 Candidates = Callable[[BreakpointSpec], list[Candidate]]
 """The functions at which an operator spec belongs."""
-
 
 # gdb's number of a thread, and the level of a frame of it.
 GdbFrame = tuple[int, int]
@@ -46,7 +46,6 @@ _WATCH_HINT = (
 
 _STATES = {True: BreakpointState.VERIFIED, False: BreakpointState.UNCERTAIN}
 _MIXED = "the compiler has mixed {} with other code: it may stop more or less often than that runs, or never"
-
 _NO_CODE = "{} has no code of its own: what it does has become part of other lines"
 
 
@@ -321,6 +320,7 @@ class NativeBreakpoints:
             found = functions_meant(wanted.spec, self.image.find(name, having))
             cython = await self._cython.inlined(name, having, found)
             inlined = locations_meant(wanted.spec, await self._places.inlined(name, having))
+            found, inlined = authors_of_rust(name, having, found, inlined)
             names = [one.location.function for one in inlined] + [one.shown for one in cython]
             for place in self._places.wholes(found, [one for one in names if one is not None]):
                 await self._bind_place(wanted, place)
