@@ -24,7 +24,8 @@ from .blocks import (
     symbol_at,
 )
 from .copies import copies_of_beginning, first_reached_from
-from .instance_entries import entries
+from .function_code import Lines
+from .instance_entries import Entries, entries, is_marked_in_others
 from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
@@ -82,6 +83,8 @@ def function_instances(
             functions = [block for block in map(outer_function, read) if block is not None]
             instances += [Instance(*one, one[0]) for block in functions for one in inlined_in(block, name)]
         is_checked = len(instances) <= _MOST_CHECKED
+        begins: "set[Any]" = set()
+        of_name = []
         for address, block, place in without_parts(instances):
             caller = caller_of(block)
             called = {
@@ -90,13 +93,21 @@ def function_instances(
                 "inlined_in": caller.function.print_name if caller is not None else None,
                 "parameters": _parameters(block),
             }
-            found = [function_body(address)] if caller is None else _entries(address, block, is_checked)
+            if caller is None:
+                found = [function_body(address)]
+            else:
+                found, lines = _entries(address, block, is_checked)
+                begins |= lines
+            of_name += found
             for row in found:
                 row.update(called)
                 rows[row["address"], row["function"], row["inlined_in"]] = row
             for row in _in_code_without_functions(address if is_inlined(block) else place, block):
                 row.update(function=called["function"], linkage=called["linkage"])
                 rows.setdefault((row["address"], row["function"], row["inlined_in"]), row)
+        if begins and is_marked_in_others(frozenset(begins), [row["address"] for row in of_name]):
+            for row in of_name:
+                row["is_sure"] = False
     return list(rows.values())
 
 
@@ -138,21 +149,24 @@ def decoded(name: str) -> Sequence[gdb.Symtab_and_line]:
         return ()
 
 
-def _entries(begins: int, block: gdb.Block, is_checked: bool) -> list[dict[str, Any]]:
-    """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning.
+def _entries(address: int, block: gdb.Block, is_checked: bool) -> tuple[list[dict[str, Any]], Lines]:
+    """Where an inlined function is entered: where it begins, and where the compiler has copied its beginning; and the
+    lines with which it begins, as far as known.
 
     ``is_checked``: the places are held against the code around.
     """
     rows = []
-    places, is_sure = [begins, *copies_of_beginning(begins, block)], False
+    found = Entries([address, *copies_of_beginning(address, block)], False)
     if is_checked:
-        places, is_sure = entries(block, places)
-    for address in places:
+        found = entries(block, found.places)
+    for address in found.places:
         file, line = source_of(address, block)
         inner = inner_function(address)
         hides = inner is not None and not is_same(inner, block)
-        rows.append({"address": address, "file": file, "line": line, "hides": hides, "is_sure": is_sure})
-    return rows
+        rows.append(
+            {"address": address, "file": file, "line": line, "hides": hides, "is_sure": found.is_sure}
+        )
+    return rows, found.begins
 
 
 def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from dualdbg_shared.producers import is_optimized
 from .blocks import entry_of, outer_function
 from .control_flow import reached
 from .function_code import Code, Instance, Line, code_of
-from .instance_entries import visits
+from .instance_entries import Ways
 
 _MOST_FUNCTIONS = 100  # that have the line, at some milliseconds each
 _NEAR = 12  # instructions between the place of a line and the first one that is its own
@@ -45,7 +45,7 @@ def _is_certain_in(code: Code, line: Line, places: "set[int]") -> bool:
     inside = places.intersection(code.following)
     for instance, own in instances.items():
         here = {one for one in inside if instance in code.frames[one] or _leads_to(code, one, own)}
-        calls, _ = visits(code, own, {line})
+        calls, _ = Ways.of(code, own).calls({line})
         missed: "set[int]" = set(reached(begin, code.following.__getitem__, here))
         if not here or not missed.isdisjoint(calls - here):
             return False

@@ -188,7 +188,7 @@ def test_every_function_and_every_line(layer: str, variant: str, tmp_path: Path)
         f"{layer} {variant}: {len(NAMES)} functions, {len(lines)} lines, {len(seen.bodies)} entries, {len(wrong)} wrong"
         f"; uncertain: {seen.uncertain}"
     )
-    assert len(seen.uncertain) <= 4
+    assert len(seen.uncertain) <= 6
     assert not wrong, "\n".join(wrong)
 
 

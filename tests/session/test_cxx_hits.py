@@ -148,6 +148,47 @@ def test_a_signature_means_one_overload_where_it_was_inlined(tmp_path: Path) -> 
     assert run_session(work, script, *specs, launch_options={"args": (str(library),)}) == SIGNATURES
 
 
+UNROLLED = """\
+volatile int sink = 1;
+int counts[2];
+struct Flag {
+    int value;
+    int get() const { counts[1] += 1; return value * 7 + sink; }
+    operator bool() const { counts[0] += 1; return value != 0; }
+};
+extern "C" long run(int n) {
+    int sum = 0;
+    for (int i = 0; i < 3; ++i) { Flag flag{i + sink}; sum += flag.get(); if (flag) sum += flag.value; }
+    return sum;
+}
+"""
+
+
+@pytest.mark.parametrize("options", rows.some(["-O3 -flto", "-O2", "-O0", "-O1"], 3))
+def test_code_of_the_line_of_the_call_does_not_stand_for_an_inlined_function(
+    options: str, tmp_path: Path
+) -> None:
+    """GCC leaves of the calls in an unrolled loop a jump on the line of the loop, which is taken seldom."""
+    support.require(shutil.which("g++"), "a C++ compiler")
+    source, library, script = tmp_path / "hits.cpp", tmp_path / "libhits.so", tmp_path / "program.py"
+    source.write_text(UNROLLED)
+    script.write_text(PROGRAM)
+    subprocess.run(
+        ["g++", *options.split(), "-g", "-shared", "-fPIC", str(source), "-o", str(library)], check=True
+    )
+
+    async def work(driver: Driver) -> list[tuple[int, BreakpointState]]:
+        await driver.stop()
+        found = [(one.hit_count, one.state) for one in driver.session.breakpoints.all()[:-1]]
+        await driver.finish_run()
+        return found
+
+    specs = ['Flag::operator bool log "x"', 'Flag::get log "x"', "program.py:4"]
+    found = run_session(work, script, *specs, launch_options={"args": (str(library),)})
+    assert all(hits == 3 for hits, state in found if state is BreakpointState.VERIFIED), found
+    assert options != "-O0" or all(state is BreakpointState.VERIFIED for _, state in found)
+
+
 INLINED = """\
 #include <stdlib.h>
 struct node { int value; struct node *next; };

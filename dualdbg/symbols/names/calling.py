@@ -100,6 +100,7 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
 
 
 def split_list(text: str) -> Iterator[str]:
+    """The entries of a list of parameters or template arguments, without its brackets."""
     at = start = 0
     while at < len(text):
         if text[at] in "([{<":
