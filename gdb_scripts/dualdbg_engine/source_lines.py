@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import gdb
 from dualdbg_shared.binding_names import CYTHON_SOURCES
 from dualdbg_shared.libraries import is_system_source
@@ -10,6 +12,7 @@ from .blocks import entry_of, functions_around, inner_function, is_in, is_inline
 
 # GCC's name of a file, in code that was optimised while linking; gdb 12 has <artificial>@0x0.
 _NO_FILE = "<artificial>"
+_THROW = "__cxa_throw"
 _MOST_RUNS = 32  # of instructions of one line, at which a line of the source is looked for
 
 
@@ -66,6 +69,44 @@ def line_at_entry(
         if calls is not None and not is_system_source(calls[0]):
             return calls
     return file, line
+
+
+def line_of_throw(
+    call: int, function: gdb.Symbol, file: str | None, line: int | None
+) -> tuple[str | None, int | None]:
+    """File and line of a call by the innermost function there: of one of ``__cxa_throw`` in the file of that function.
+
+    The optimiser gives it the line of what was inlined and is done before (a count of references is given back),
+    without a call that is known. Then it is the line of the code in front of the call: the function's own, or the one
+    that calls what was inlined there.
+    """
+    block, own = inner_function(call), function.symtab.fullname()
+    position = gdb.find_pc_line(call)
+    if file == own or _NO_FILE in own or block is None or _THROW not in _text(call):
+        return file, line
+    for _ in range(_MOST_RUNS):
+        if position.symtab is None or not is_in(position.pc, block) or not _is_straight(position.pc, call):
+            break
+        blocks = [*functions_around(position.pc)]
+        if is_same(blocks[0], block) and position.symtab.fullname() == own:
+            return own, position.line
+        for inner, around in pairwise(blocks):
+            if is_same(around, block) and inner.function.line and inner.function.symtab.fullname() == own:
+                return own, inner.function.line
+        position = gdb.find_pc_line(position.pc - 1)
+    return file, line
+
+
+def _text(within: int) -> str:
+    """The text of the last instruction that a row of the line table has up to an address within it."""
+    rows = gdb.selected_inferior().architecture().disassemble(gdb.find_pc_line(within).pc, within)
+    return str(rows[-1]["asm"])
+
+
+def _is_straight(start: int, end: int) -> bool:
+    """Whether control that comes to ``start`` comes to the instruction around ``end``, as far as jumps tell."""
+    rows = gdb.selected_inferior().architecture().disassemble(start, end)[:-1]
+    return not any(row["asm"].startswith(("jmp", "ret", "b ")) or _THROW in row["asm"] for row in rows)
 
 
 def _call_before(address: int, block: gdb.Block | None) -> tuple[str, int] | None:

@@ -167,6 +167,8 @@ def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
             file, line = source_lines.line_of_cython(frame.pc(), file, line)
         elif frame.type() == gdb.NORMAL_FRAME:
             file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
+    elif function is not None and is_call and frame.level() == 1:
+        file, line = source_lines.line_of_throw(frame.pc() - 1, function, file, line)
     return {
         "pc": frame.pc(),
         "is_call": is_call,

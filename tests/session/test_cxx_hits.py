@@ -284,3 +284,53 @@ int run(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += twice(i); retur
     specs = ["twice hits 100", "twice hits 5", "twice if x > 0 hits 100", "program.py:4"]
     seen = run_session(work, script, *specs, launch_options={"args": (str(library),)})
     assert seen == [[3, 3, 2], [5, 5, 3], [6, 6, 4]]
+
+
+COUNTED = """\
+struct Data { int count; };
+extern "C" void gone(Data*);
+struct Shared {
+    Data* data;
+    Shared(Data* one) : data(one) { if (data) ++data->count; }
+    Shared(const Shared& other) : data(other.data) { if (data) ++data->count; }
+    Shared(Shared&& other) : data(other.data) { other.data = nullptr; }
+    ~Shared() { decref(data); }
+    static void decref(Data* one) { if (one && --one->count == 0) gone(one); }
+};
+struct Refused { Refused(Shared one) : held(static_cast<Shared&&>(one)) {} Shared held; };
+"""
+THROWING = """\
+#include "shared.h"
+extern "C" void gone(Data*) {}
+__attribute__((noinline)) static int add(const Shared& one, int n)
+{
+    if (n == 3)
+        throw Refused(one);
+    if (n == 4)
+        throw Refused(one);
+    return n;
+}
+extern "C" int run(int n)
+{
+    Data data = {1};
+    Shared one(&data);
+    try { return add(one, n); } catch (Refused&) { return 0; }
+}
+"""
+
+
+def test_a_throw_is_at_a_line_of_the_function_that_is_told(tmp_path: Path) -> None:
+    support.require(shutil.which("g++"), "a C++ compiler")
+    source, library, script = tmp_path / "throwing.cpp", tmp_path / "libthrowing.so", tmp_path / "program.py"
+    (tmp_path / "shared.h").write_text(COUNTED)
+    source.write_text(THROWING)
+    script.write_text(PROGRAM)
+    subprocess.run(["g++", "-O2", "-g", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+
+    async def work(driver: Driver) -> str:
+        stop = await driver.stop()
+        await driver.finish_run()
+        return stop.description or ""
+
+    told = run_session(work, script, "throw", launch_options={"args": (str(library),)})
+    assert "thrown in add" in told and "throwing.cpp:6" in told, told
