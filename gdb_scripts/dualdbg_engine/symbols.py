@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Sequence
 
 import gdb
-from dualdbg_shared.libraries import is_system_source
 
 from .blocks import entry_of, functions_around, inner_function, is_same, outer_function
 from .copies import copies_of_line, first_reached
@@ -108,8 +107,7 @@ def lost_statements(file: str, line: int, addresses: list[int], known: list[int]
     and to which control comes past the ``known`` places of the line.
 
     Of those in one function to which control comes one behind the other it is the first. Not sure: control may come to
-    the instruction for the other line that it is of. An instruction of an installed library is none of them, for a stop
-    is shown where its instruction is.
+    the instruction for the other line that it is of.
     """
     tables = {
         one.symtab.fullname(): one.symtab for one in positions_of_line(file, 1) if one.symtab is not None
@@ -118,7 +116,7 @@ def lost_statements(file: str, line: int, addresses: list[int], known: list[int]
     by_function: dict[int, tuple[gdb.Block, set[int]]] = {}
     for address in {*addresses} - kept:
         outer = outer_function(address)
-        if outer is not None and not _is_installed(address):
+        if outer is not None:
             by_function.setdefault(entry_of(outer), (outer, set()))[1].add(address)
     rows = []
     for outer, places in by_function.values():
@@ -135,11 +133,6 @@ def lost_statements(file: str, line: int, addresses: list[int], known: list[int]
             }
             rows.append(row)
     return rows
-
-
-def _is_installed(address: int) -> bool:
-    table = gdb.find_pc_line(address).symtab
-    return table is not None and is_system_source(table.fullname())
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:

@@ -16,7 +16,7 @@ from ...shared.elf import SHF_COMPRESSED
 from ..elf.elf_file import ElfFile
 from .units import number
 
-_MOST_BYTES = 1 << 20  # of line tables
+_MOST_BYTES = 1 << 20  # of line tables, which take a second
 _VERSIONS = (2, 3, 4, 5)
 _PATH, _FOLDER = 1, 2  # DW_LNCT
 _LINE_STRP, _STRING, _UDATA, _BLOCK = 0x1F, 0x08, 0x0F, 0x09  # forms
