@@ -140,15 +140,6 @@ class GdbHelpers(GdbValues):
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
         return await self._helper(shapes.rows(CodeAddress), "line-locations", file, line)
 
-    async def lost_statements(
-        self, file: str, line: int, addresses: Sequence[int], known: Sequence[int]
-    ) -> list[CodeAddress]:
-        """The places of statements of ``file:line`` that begin at these addresses, where gdb has forgotten them and
-        control comes to them past the ``known`` ones.
-        """
-        given = list(addresses), list(known)
-        return await self._helper(shapes.rows(CodeAddress), "lost-statements", file, line, *given)
-
     async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
         """Where control comes to ``file:line`` in functions of a Cython module's author, inlined ones too.
 

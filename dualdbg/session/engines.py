@@ -121,13 +121,6 @@ class CodeReading(Protocol):
     async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
         """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
 
-    async def lost_statements(
-        self, file: str, line: int, addresses: Sequence[int], known: Sequence[int]
-    ) -> list[CodeAddress]:
-        """The places of statements of ``file:line`` that begin at these addresses, where gdb has forgotten them and
-        control comes to them past the ``known`` ones.
-        """
-
     async def other_lines(self, pc: int) -> list[Visit]:
         """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included."""
 

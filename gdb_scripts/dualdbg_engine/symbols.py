@@ -8,8 +8,8 @@ from typing import Any, Sequence
 
 import gdb
 
-from .blocks import entry_of, functions_around, inner_function, is_same, outer_function
-from .copies import copies_of_line, first_reached
+from .blocks import entry_of, inner_function, is_same, outer_function
+from .copies import copies_of_line
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
 from .line_certainty import is_certain
@@ -100,39 +100,6 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     has_line = any(row["line"] == line for row in rows)
     is_sure = not has_line or all(is_certain(table, line, places) for table in tables.values())
     return [{**row, "is_sure": is_sure} for row in rows]
-
-
-def lost_statements(file: str, line: int, addresses: list[int], known: list[int]) -> list[dict[str, Any]]:
-    """Rows as those of :func:`line_locations`, for statements of the line at these addresses that gdb has forgotten,
-    and to which control comes past the ``known`` places of the line.
-
-    Of those in one function to which control comes one behind the other it is the first. Not sure: control may come to
-    the instruction for the other line that it is of.
-    """
-    tables = {
-        one.symtab.fullname(): one.symtab for one in positions_of_line(file, 1) if one.symtab is not None
-    }
-    kept = {row.pc for table in tables.values() for row in table.linetable().line(line) or ()}
-    by_function: dict[int, tuple[gdb.Block, set[int]]] = {}
-    for address in {*addresses} - kept:
-        outer = outer_function(address)
-        if outer is not None:
-            by_function.setdefault(entry_of(outer), (outer, set()))[1].add(address)
-    rows = []
-    for outer, places in by_function.values():
-        for address in first_reached(outer, places, known):
-            inner, around = [*functions_around(address), None][:2]
-            row = {
-                "address": address,
-                "file": next(iter(tables), file),
-                "line": line,
-                "function": inner.function.print_name,
-                "inlined_in": around.function.print_name if around is not None else None,
-                "hides": False,
-                "is_sure": False,
-            }
-            rows.append(row)
-    return rows
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:

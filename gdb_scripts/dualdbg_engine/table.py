@@ -70,7 +70,6 @@ COMMANDS = {
     "load-library": ("symbols", "load_library"),
     "read-whole": ("symbols", "read_whole"),
     "log-text": ("breakpoints", "log_text"),
-    "lost-statements": ("symbols", "lost_statements"),
     "may-let-go": ("leaving", "may_let_go"),
     "memory-place": ("values", "memory_place"),
     "note-arguments": ("passed", "note_arguments"),

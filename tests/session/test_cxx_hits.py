@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import BreakpointState
 from tests import rows, support
 from tests.session.driver import Driver, run_session
 
@@ -187,74 +186,6 @@ def test_code_of_the_line_of_the_call_does_not_stand_for_an_inlined_function(
     found = run_session(work, script, *specs, launch_options={"args": (str(library),)})
     assert all(hits == 3 for hits, state in found if state is BreakpointState.VERIFIED), found
     assert options != "-O0" or all(state is BreakpointState.VERIFIED for _, state in found)
-
-
-INLINED = """\
-#include <stdlib.h>
-struct node { int value; struct node *next; };
-static int pop(struct node **top)
-{
-    struct node *first = *top;
-    int value = first->value;
-    *top = first->next;
-    free(first);
-    return value;
-}
-static struct node *push(struct node *top, int value)
-{
-    struct node *made = malloc(sizeof *made);
-    made->next = top;
-    made->value = value;
-    return made;
-}
-static void clear(struct node **top)
-{
-    while (*top)
-        pop(top);
-}
-"""
-CALLING = """\
-#include "nodes.h"
-static struct node *top;
-int run(int n)
-{
-    int sum = 0;
-    for (int i = 0; i < 2 * n; i++)
-        top = push(top, i);
-    for (int i = 0; i < n; i++)
-        sum += pop(&top);
-    clear(&top);
-    return sum;
-}
-"""
-
-
-@pytest.mark.parametrize("version", [5, 4])
-def test_a_line_is_where_it_runs_or_it_is_said_that_it_has_no_code(version: int, tmp_path: Path) -> None:
-    """A statement at whose address the line table goes on with the file of the caller: gdb knows nothing of it."""
-    support.require(shutil.which("gcc"), "a C compiler")
-    source, library, script = tmp_path / "nodes.c", tmp_path / "libnodes.so", tmp_path / "program.py"
-    (tmp_path / "nodes.h").write_text(INLINED)
-    source.write_text(CALLING)
-    script.write_text(PROGRAM)
-    options = ["-O2", "-g", f"-gdwarf-{version}", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *options, str(source), "-o", str(library)], check=True)
-    lines = range(7, 18)
-
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        for line, row in zip(lines, driver.session.breakpoints.all(), strict=False):
-            own = [one.line == line for one in row.locations]
-            if not own or not all(own):
-                assert row.message is not None and f"nodes.h:{line} has no code" in row.message, row
-            elif row.state is BreakpointState.VERIFIED:
-                assert row.hit_count == 6, row
-            if line == 9:
-                assert own and all(own) and row.hit_count == 6, row
-        await driver.finish_run()
-
-    specs = [*(f'nodes.h:{line} log "x"' for line in lines), "program.py:4"]
-    run_session(work, script, *specs, launch_options={"args": (str(library),)})
 
 
 @pytest.mark.parametrize("options", ["-O2", "-O0"])

@@ -1,36 +1,11 @@
-"""Breakpoints on lines without code of their own: where they stop, and what there is to say of it."""
+"""What there is to say of a breakpoint on a line without code, which stops at the next line that has some."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from ...backends.native import CodeAddress
-from ...in_thread import in_thread
-from ...symbols.address_space import Module
-from ...symbols.gdb_feed.lost_statements import lost_statements
-from ..engines import NativeEngine
-
-SHARED = "{} shares an instruction with another line, which may run without it"
-
-
-async def with_lost(
-    native: NativeEngine, modules: Iterable[Module], file: str, line: int, places: Sequence[CodeAddress]
-) -> tuple[list[CodeAddress], bool]:
-    """Where a line runs: the ``places`` that gdb has of it, and those of its statements that gdb has forgotten. Whether
-    there are such; where not, other lines' ``places`` are left.
-    """
-    own = [one for one in places if one.line == line]
-    lost: list[CodeAddress] = []
-    files = list(dict.fromkeys(one.file for one in places if one.file is not None)) or [file]
-    for name, module in product(files, modules):
-        if module.library is not None:
-            at = await in_thread(lost_statements, module.library.with_debug_info, name, line)
-            addresses = [one + module.bias for one in at]
-            if at:
-                lost += await native.lost_statements(name, line, addresses, [one.address for one in own])
-    return ([*own, *lost] if lost else list(places)), bool(lost)
 
 
 def elsewhere(file: str, line: int | None, places: Sequence[CodeAddress]) -> str | None:

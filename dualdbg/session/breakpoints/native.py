@@ -26,7 +26,7 @@ from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
-from .moved_lines import SHARED, elsewhere, with_lost
+from .moved_lines import elsewhere
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
@@ -488,10 +488,9 @@ class NativeBreakpoints:
             return
         file, line = wanted.spec.subject, wanted.spec.line
         places = await self._native.line_locations(file, line)
-        places, some_lost = await with_lost(self._native, having, file, line or 0, places)
         if places:
             wanted.message = elsewhere(file, line, places)
-            wanted.doubt_if_unsure(places, (SHARED if some_lost else _MIXED).format(f"{file}:{line}"))
+            wanted.doubt_if_unsure(places, _MIXED.format(f"{file}:{line}"))
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function
