@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.model import BreakpointState
 from tests import rows, support
 from tests.session.driver import Driver, run_session
 
