@@ -16,15 +16,8 @@ from .line_certainty import is_certain
 from .threads import hides_inlined
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
-_SOURCES = (
-    ".c",
-    ".cc",
-    ".cpp",
-    ".cxx",
-    ".c++",
-    ".C",
-    ".cu",
-)  # files that are compiled themselves; others are included
+# Files that are compiled themselves; others are included.
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 
 
 def function_bodies(addresses: list[int]) -> list[int]:

@@ -14,7 +14,6 @@ from ...model import Location
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
-from ...symbols.names.calling import split_list
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
@@ -211,17 +210,11 @@ def _means(query: Query, place: FunctionAddress) -> bool:
     function = place.function or ""
     if query.matches(function):
         return True
-    return parse(function).parameters is None and _fits(query, function, place.parameters)
-
-
-def _fits(query: Query, function: str, parameters: Collection[str]) -> bool:
-    """Whether a query means a function by its name without parameters and its parameters, each as far as known."""
-    if any(query.matches(function + one) for one in parameters):
-        return True
-    asked = len(list(split_list(query.parsed.parameters or "")))
-    if any(len(list(split_list(one))) >= asked for one in parameters):
+    if parse(function).parameters is not None:
         return False
-    return Query.of("::" * query.anchored + query.parsed.short).matches(function)
+    if not place.parameters:
+        return Query.of("::" * query.anchored + query.parsed.short).matches(function)
+    return any(query.matches(function + parameters) for parameters in place.parameters)
 
 
 def _is_numbered(query: Query, place: FunctionAddress) -> bool:

@@ -8,11 +8,12 @@ a name that nothing in a class has. What nothing proves stays open (None).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from ...known.namespaces import NAMESPACES
 from . import cxx_names
+from .cxx_types import separated
 from .demangle import demangle
 from .mangled_scopes import MangledName, plain, read
 from .result_types import NOTHING, result_type
@@ -72,7 +73,7 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
     parsed = cxx_names.parse(text)
     if not mangled.startswith("_Z") or parsed.special or parsed.parameters is None or parsed.clones:
         return None
-    kinds = [] if parsed.parameters == "(void)" else list(split_list(parsed.parameters[1:-1]))
+    kinds = [] if parsed.parameters == "(void)" else separated(parsed.parameters[1:-1])
     if not all(kinds):
         return None
     name = read(mangled)
@@ -97,21 +98,6 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
         vtable=f"_ZTV{name.whole_scope}" if member is None and name is not None else None,
         constructs=name is not None and _CONSTRUCTOR.fullmatch(name.last) is not None,
     )
-
-
-def split_list(text: str) -> Iterator[str]:
-    """The entries of a list of parameters or template arguments, without its brackets."""
-    at = start = 0
-    while at < len(text):
-        if text[at] in "([{<":
-            at = cxx_names.closing(text, at)
-            continue
-        if text[at] == ",":
-            yield text[start:at].strip()
-            start = at + 1
-        at += 1
-    if text.strip():
-        yield text[start:].strip()
 
 
 def _result(name: MangledName | None, text: str) -> str | None:

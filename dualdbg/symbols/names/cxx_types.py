@@ -148,7 +148,7 @@ def _without_defaults(text: str) -> str:
     at = 0
     while (found := _WITH_DEFAULTS.search(text, at)) is not None:
         at, end = found.end(), closing(text, found.end())
-        arguments = [_without_defaults(one) for one in _separated(text[at + 1 : end - 1])]
+        arguments = [_without_defaults(one) for one in separated(text[at + 1 : end - 1])]
         while len(arguments) > 1 and _DEFAULT.match(arguments[-1]):
             arguments.pop()
         inner = f"<{','.join(arguments)}>"
@@ -157,15 +157,19 @@ def _without_defaults(text: str) -> str:
     return text
 
 
-def _separated(text: str) -> list[str]:
-    """The parts between the commas that are in no brackets."""
+def separated(text: str) -> list[str]:
+    """The entries of a list of parameters or template arguments: the parts between the commas that are in no brackets.
+
+    None of an empty list.
+    """
     parts, start, at = [], 0, 0
     while at < len(text):
         if text[at] in "<([{":
             at = closing(text, at)
             continue
         if text[at] == ",":
-            parts.append(text[start:at])
+            parts.append(text[start:at].strip())
             start = at + 1
         at += 1
-    return [*parts, text[start:]]
+    last = text[start:].strip()
+    return [*parts, last] if last else parts
