@@ -27,6 +27,25 @@ _RUN = (
     "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 )
 
+# What Python sets LC_CTYPE to where it finds the C locale, for the programs that it starts (PEP 538).
+_COERCED = frozenset(["C.UTF-8", "C.utf8", "UTF-8"])
+
+
+def take_back_coercion() -> None:
+    """Our own interpreter may have set LC_CTYPE, for itself: the program is to have what the user has. C programs and
+    other interpreters would read and write another encoding than they do alone."""
+    if os.environ.get("LC_CTYPE") not in _COERCED:
+        return
+    try:
+        began = Path("/proc/self/environ").read_bytes()  # as it was at exec: setenv(3) changes a copy
+    except OSError:
+        return
+    given = next((one[9:] for one in began.split(b"\0") if one.startswith(b"LC_CTYPE=")), None)
+    if given is None:
+        del os.environ["LC_CTYPE"]
+    else:
+        os.environb[b"LC_CTYPE"] = given
+
 
 def for_questions(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of an interpreter that is only asked for facts."""

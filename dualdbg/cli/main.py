@@ -17,7 +17,7 @@ from types import ModuleType
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
-from .. import __version__, open_files  # noqa: E402
+from .. import __version__, environment, open_files  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
 from ..shared.python_versions import RANGE  # noqa: E402
 from . import streams  # noqa: E402
@@ -61,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"install it for CPython 3.10 or later; what it debugs is {RANGE}",
         )
         return _TROUBLE_STATUS
+    environment.take_back_coercion()
     streams.prepare()
     open_files.raise_limit()
     gc.set_threshold(_OBJECTS_TO_COLLECT)
