@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import NoReturn
 
 from ..config import Asked
 from ..errors import UsageError
+from ..shared.python_command import read, without_site
 
 SEPARATOR = "--"
 
@@ -148,9 +151,23 @@ def _program(words: Sequence[str], command: str) -> tuple[Program, list[str]]:
             raise UsageError(f"{command}: {option} wants {what}", example)
         return (Program(module=value) if option == "-m" else Program(code=value)), rest
     if first.startswith("-") and first != "-":
-        hint = f"dualdbg {command} --help lists the options"
+        hint = _for_the_interpreter(words, command) or f"dualdbg {command} --help lists the options"
         raise UsageError(f"{command}: there is no option {first}", hint)
     return Program(script=first), rest
+
+
+# The options of python, but for -c and -m (python --help).
+_OF_PYTHON = re.compile(r"-[BEIOPSbdiqsuvx]+|-[WX].*", re.DOTALL)
+
+
+def _for_the_interpreter(words: Sequence[str], command: str) -> str:
+    """What to type where the first word is an option of python; nothing where it is none."""
+    if not _OF_PYTHON.fullmatch(words[0]):
+        return ""
+    options = read(["python", *words]).options
+    told = f"python's own options go with it: dualdbg {command} --native /PATH/OF/python {shlex.join(options)} …"
+    without = without_site(options)
+    return told + (f"\n{without} keeps the debugger out of Python: C code alone can be stopped then" if without else "")
 
 
 _EXAMPLES = {"-m": ("a module", "package.module"), "-c": ("code", '"import torch"')}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.cli.arguments import Program
+from dualdbg.cli.arguments import Parser, Program, split_program
 from dualdbg.cli.commands.run import jit_log_level, read_options
 from dualdbg.cli.parsers import command_parsers
 from dualdbg.errors import UsageError
@@ -141,3 +141,19 @@ def test_options_may_stand_between_words(command: str) -> None:
 
 def test_commands_that_take_many_words() -> None:
     assert {"stacks", "resolve", "ops", "job"} <= set(TAKES_MANY)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["-W", "error", "-u"], "--native /PATH/OF/python -W error -u …"),
+        (["-Xdev"], "-Xdev …"),
+        (["-ISE"], "-ISE keeps the debugger out of Python"),
+        (["-Z"], "run --help lists the options"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_options_of_python_are_told_where_they_go(words: list[str], shown: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        split_program(Parser(prog="dualdbg run"), [*words, "program.py"])
+    assert shown in raised.value.hint
