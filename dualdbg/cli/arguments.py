@@ -165,9 +165,13 @@ def _for_the_interpreter(words: Sequence[str], command: str) -> str:
     if not _OF_PYTHON.fullmatch(words[0]):
         return ""
     options = read(["python", *words]).options
-    told = f"python's own options go with it: dualdbg {command} --native /PATH/OF/python {shlex.join(options)} …"
+    told = (
+        f"python's own options go with it: dualdbg {command} --native /PATH/OF/python {shlex.join(options)} …"
+    )
     without = without_site(options)
-    return told + (f"\n{without} keeps the debugger out of Python: C code alone can be stopped then" if without else "")
+    return told + (
+        f"\n{without} keeps the debugger out of Python: C code alone can be stopped then" if without else ""
+    )
 
 
 _EXAMPLES = {"-m": ("a module", "package.module"), "-c": ("code", '"import torch"')}
