@@ -15,9 +15,9 @@ _X86 = re.compile(
     r"(?:(?P<returns>i?ret\w*)|(?P<stops>hlt|ud2|\(bad\))|(?P<jump>jmpq?)|(?P<branch>j\w+|loop\w*))(?:\s|$)"
 )
 _ARM = re.compile(
-    r"(?:(?P<returns>ret\w*)|(?P<stops>brk|udf)|(?P<jump>b|br\w*)|(?P<branch>b\.\w+|cbn?z|tbn?z))(?:\s|$)"
+    r"(?:(?P<returns>ret\w*)|(?P<stops>brk|udf)|(?P<jump>b|br\w*)|(?P<branch>bc?\.\w+|cb\w+|tbn?z))(?:\s|$)"
 )
-_CALL = re.compile(r"(?:(?:bnd|notrack)\s+)*(?:callq?|blr?)\s+(?:[^<]*<(?P<name>[^>@+.]+))?")
+_CALL = re.compile(r"(?:(?:bnd|notrack)\s+)*(?:callq?|blr?(?:a[ab]z?)?)\s+(?:[^<]*<(?P<name>[^>@+.]+))?")
 _TARGET = re.compile(r"[^*]*?[\s,](0x[0-9a-f]+)(?:\s|$)")  # a star is before the place that has the address
 
 
