@@ -11,14 +11,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import DualdbgError
+from ..in_thread import in_thread
 from ..known.crash_signals import CRASHES
 from ..known.python_files import is_of_a_library
 from ..model import Frame, Language, NativeFrame, PythonFrame, Reason, Role, Stop, Value
+from ..session.post_mortem import CoreSession
 from ..session.session import Session
-from ..snapshot.core_file import read_core
+from ..snapshot.core_file import last_words_in_core, read_core
 from ..snapshot.facts import ProcessReport
 from ..snapshot.report.finding import Finding
 from ..snapshot.report.full_stack import Area, area_at, full_stack
+from ..snapshot.report.last_words import last_words_of
 from ..snapshot.report.telling_frame import place
 from ..stacks.roles import first_of_user
 
@@ -45,7 +48,7 @@ _ENDS = (
 class Crash:
     """``signal`` is its name; ``fault`` the address that could not be used, where the kernel names one. ``mapped``:
     what is there, None for nothing; it was looked up only where ``maps_known``. ``variables``: of the frames that are
-    the user's, innermost first."""
+    the user's, innermost first. ``said``: what the C library has said of the reason."""
 
     signal: str
     description: str
@@ -57,10 +60,11 @@ class Crash:
     variables: Sequence[tuple[Frame, Sequence[Value]]]
     mapped: Area | None = None
     maps_known: bool = False
+    said: str | None = None
 
 
-async def crash_of(session: Session, maps: bool) -> Crash | None:
-    """The crash at which a session stands; None where it stands for another reason. ``maps``: there is a process."""
+async def crash_of(session: Session) -> Crash | None:
+    """The crash at which a session stands; None where it stands for another reason."""
     stop = session.stop
     name = None if stop is None else _signal_of(stop)
     if stop is None or name is None:
@@ -77,7 +81,11 @@ async def crash_of(session: Session, maps: bool) -> Crash | None:
         except DualdbgError:  # they cannot be read after this crash; what else is known is told
             continue
         variables.append((frame, [*values, *members]))
-    known = maps and fault is not None
+    core = session if isinstance(session, CoreSession) else None  # its process's number may be another's now
+    known = core is None and fault is not None
+    said = None
+    if name == "SIGABRT":
+        said = core.last_words if core is not None else await in_thread(last_words_of, session.pid)
     return Crash(
         name,
         description,
@@ -89,6 +97,7 @@ async def crash_of(session: Session, maps: bool) -> Crash | None:
         variables,
         area_at(session.pid, fault) if known and fault is not None else None,
         known,
+        said,
     )
 
 
@@ -97,7 +106,7 @@ def crash_in_core(path: str, report: ProcessReport) -> Crash | None:
 
     Raises what ``read_core`` raises.
     """
-    core, _ = read_core(path)
+    core, elf = read_core(path)
     tid = core.threads[0][0]  # the kernel writes the one that crashed first
     thread = next((one for one in report.threads if one.thread.tid == tid), None)
     if thread is None or core.signal not in {int(signal.Signals[name]) for name in CRASHES}:
@@ -105,7 +114,10 @@ def crash_in_core(path: str, report: ProcessReport) -> Crash | None:
     name = signal.Signals(core.signal).name
     at = f" at address {core.fault:#x}" if core.fault is not None else ""
     description = f"{name}, {signal.strsignal(core.signal)}{at}"
-    return Crash(name, description, tid, core.name, report.pid, core.fault, thread.stack.frames, ())
+    said = last_words_in_core(core, elf) if name == "SIGABRT" else None
+    return Crash(
+        name, description, tid, core.name, report.pid, core.fault, thread.stack.frames, (), said=said
+    )
 
 
 async def _members(session: Session, values: Sequence[Value]) -> list[Value]:
@@ -122,6 +134,7 @@ async def _members(session: Session, values: Sequence[Value]) -> list[Value]:
 def finding_of(crash: Crash) -> Finding:
     """The crash in words: what happened where, what the address is, which variables have to do with it. Pure."""
     lines = [f"thread {crash.tid} {crash.thread_name}: {crash.description}{_where(crash.frames)}"]
+    lines += [f"the C library said: {crash.said}"] if crash.said else []
     lines += _of_library(crash.frames) or _OF_SIGNAL.get(crash.signal, _nothing)(crash)
     return Finding(KIND, "\n".join(lines), ((crash.pid, crash.tid),))
 

@@ -30,6 +30,7 @@ from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.cpython.tasks import read_tasks
+from ..snapshot.report.last_words import last_words
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
@@ -80,6 +81,7 @@ async def open_core(
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
     session = CoreSession(captured.facts.pid, native, python, started)
+    session.last_words = last_words(captured.memory, captured.modules)
     reports.go_to(session)
     keep_log(session, options)
     options = replace(options, table=_NoBreakpoints)
@@ -131,6 +133,8 @@ def _version(captured: Captured) -> str | None:
 
 class CoreSession(Session):
     """Refuses all commands that would let the process run."""
+
+    last_words: str | None = None  # what the C library has said of the reason, where it has ended the program
 
     def report(self, event: EngineEvent) -> None:
         """Take gdb's end; its other reports are about a process that runs."""

@@ -33,6 +33,7 @@ from .linux.memory import PAGE, Memory
 from .linux.procfs import MemoryMap, ProcessFacts, ThreadFacts
 from .linux.registers import Registers, registers_from_regset, with_regset
 from .report.assemble import Assembler
+from .report.last_words import last_words
 from .report.telling_frame import with_fault_shown
 from .vdso import vdso
 
@@ -263,7 +264,8 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
             _read_objects(result, reader, mapping, memory, wanted)
         except DualdbgError as error:
             result.python_trouble = error.message
-    notes = [_how_it_ended(core), *core.notes]
+    said = last_words(memory, modules) if core.signal == signal.SIGABRT else None
+    notes = [_how_it_ended(core), *([f"the C library said: {said}"] if said else []), *core.notes]
     return result, notes
 
 
@@ -294,6 +296,12 @@ def report_core(
         for thread in report.threads
     )
     return replace(report, notes=(*notes, *report.notes), threads=threads)
+
+
+def last_words_in_core(core: Core, elf: ElfFile) -> str | None:
+    """What the C library has said of the reason, where it is known."""
+    memory = CoreMemory(elf, core.files)
+    return last_words(memory, _modules(core, memory, elf))
 
 
 def _how_it_ended(core: Core) -> str:

@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 
 class Version(NamedTuple):
-    """A CPython version; ``free_threaded`` builds keep more in the head of an object."""
+    """A CPython version; ``free_threaded`` builds keep more in the head of an object. ``patch``: None: not known."""
 
     major: int
     minor: int
     free_threaded: bool
+    patch: int | None = None
 
 
 # tp_flags (Include/object.h)

@@ -9,6 +9,7 @@ import array
 import json
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from hypothesis import strategies as st
 from dualdbg.shared import python_versions
 from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
 from tests.gdb_scripts.test_python_objects import executable
-from tests.support import FREE_THREADED, other_interpreter
+from tests.support import FREE_THREADED, other_interpreter, require
 
 EXAMPLES = 150
+OF_THE_SYSTEM = "the system's"  # often an earlier patch than what was built of the same version
 # Which characters are printable depends on the version of Unicode that an interpreter has; not these.
 _CHARACTERS = "ab'\"\\\n\x00\x7f\u00e9\u0142\u4e2d\U0001f600 "
 
@@ -111,10 +113,14 @@ def expressions() -> list[str]:
     return found
 
 
-@pytest.fixture(scope="module", params=[*python_versions.NAMES, *FREE_THREADED])
+@pytest.fixture(scope="module", params=[*python_versions.NAMES, *FREE_THREADED, OF_THE_SYSTEM])
 def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Every object of the target, by name, as ``dualdbg-json pyobject`` describes it."""
-    python = other_interpreter(request.param)
+    if request.param == OF_THE_SYSTEM:
+        found = shutil.which("python3", path="/usr/bin")
+        python = Path(require(found, "/usr/bin has no python3", outside=True))
+    else:
+        python = other_interpreter(request.param)
     tmp_path = tmp_path_factory.mktemp("objects")
     made = expressions()
     (tmp_path / "made").write_text("\n".join(made), encoding="utf-8", errors="surrogatepass")

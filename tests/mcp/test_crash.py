@@ -64,9 +64,9 @@ _TOLD = {
     "wild": ["nothing is mapped at the address", "Node * node = 0x700000001000 points 32 bytes before it"],
     "none": ["the kernel names no address"],
     "call": ["code at this address was to be run", "nothing is mapped at the address", "run ("],
-    "assert": ["SIGABRT", "an assertion of C did not hold", "main ("],
+    "assert": ["SIGABRT", "C library said: ", "main(int, char**): Assertion `argc == 7' failed.", "main ("],
     "throw": ["a C++ exception was not caught", "main ("],
-    "free": ["the C library has found its heap damaged", "main ("],
+    "free": ["the C library said: free(): double free detected", "main ("],
     "trap": ["SIGILL", "an instruction that the processor does not have"],
     "short": ["SIGBUS", "short.dat, which has no page there"],
 }
@@ -125,9 +125,7 @@ def core(program: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize(
-    ("what", "part"), [("assert", "an assertion of C did not hold"), ("member", "SIGSEGV")]
-)
+@pytest.mark.parametrize(("what", "part"), [("assert", "said: "), ("member", "SIGSEGV")])
 def test_a_core_without_a_session_is_explained_too(
     program: Path, tmp_path: Path, what: str, part: str
 ) -> None:

@@ -127,6 +127,13 @@ def test_what_is_offered_as_a_function_is_one(indexed: bool) -> None:
     assert [name for name in functions if not library.find_functions(f"::{name}")] == []
 
 
+@pytest.fixture
+def libc_is_big(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With or without the names of its debug file; libm is not."""
+    monkeypatch.setattr("dualdbg.symbols.objfile._INDEXED_TABLE", 50_000)
+
+
+@pytest.mark.usefixtures("libc_is_big")
 def test_an_index_that_was_cut_short_is_none(cache: Path) -> None:
     library = Objfile(Objfile.open(system_library("libc.so.6")).elf)
     assert library.lacks_name_index()
@@ -140,6 +147,7 @@ def test_an_index_that_was_cut_short_is_none(cache: Path) -> None:
     assert again.lacks_name_index() and "getsid" in again.continuations("getsi")
 
 
+@pytest.mark.usefixtures("libc_is_big")
 def test_indexes_are_made_by_another_process_and_once(cache: Path) -> None:
     libraries = [Objfile(Objfile.open(system_library(name)).elf) for name in ("libc.so.6", "libm.so.6")]
     prepare(libraries)

@@ -115,7 +115,7 @@ async def diagnose_(sessions: Sessions, arguments: TargetArguments) -> Reply:
         async with sessions.using(arguments.session) as debuggee:
             if debuggee.stopped:
                 is_core = isinstance(debuggee.session, CoreSession)
-                crash = await crash_of(debuggee.session, maps=not is_core)
+                crash = await crash_of(debuggee.session)
                 if crash is not None or is_core:  # a core's number may be that of another process now
                     reports = [await _of_session(debuggee)]
                 elif debuggee.session.state is State.PYTHON_STOPPED:

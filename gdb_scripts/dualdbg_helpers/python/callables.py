@@ -61,7 +61,8 @@ def _weak(word):
 def _own_name(objects, target):
     """`` (name)`` where the referent has a ``__name__``: as a function or a class has it, or by its class.
 
-    Before 3.11 the object's own attribute counts too (``_PyObject_LookupAttr`` in Objects/weakrefobject.c).
+    Before 3.11.4 the object's own attribute counts too (CPython's gh-99184). A 3.11 of which the patch is not known is
+    taken for a later one.
     """
     kind = objects.types.of(target)
     if kind.has(L.TYPE):
@@ -78,7 +79,7 @@ def _name_place(objects, kind, target):
         return objects.memory.pointer(target + layout.func_name)
     if kind.lineage[0] in ("generator", "coroutine", "async_generator"):
         return objects.memory.pointer(target + layout.generator_qualname - 8)
-    if layout.minor < 11:
+    if layout.minor < 11 or (layout.minor == 11 and layout.version.patch in (0, 1, 2, 3)):
         own = member(objects, target, 0) if kind.derives_from("module") else None
         found = objects.tables.get(own, "__name__") if own else None
         found = found or dict(objects.attributes(kind, target)).get("__name__")

@@ -62,7 +62,7 @@ def _from_runtime(memory, mappings):
         number, free_threaded = memory.words(address + 8, 2)
     except Unreadable:
         return None
-    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, bool(free_threaded))
+    return _of(number, bool(free_threaded))
 
 
 def _from_variable(memory, mappings):
@@ -72,7 +72,12 @@ def _from_variable(memory, mappings):
         number = memory.u64(address) if address is not None else 0
     except Unreadable:
         return None
-    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, False) if number else None
+    return _of(number, False) if number else None
+
+
+def _of(number, free_threaded):
+    """The version that ``number`` says, as PY_VERSION_HEX has it."""
+    return Version(number >> 24 & 0xFF, number >> 16 & 0xFF, free_threaded, number >> 8 & 0xFF)
 
 
 def _from_files(mappings):
