@@ -140,6 +140,10 @@ def test_a_core_without_a_session_is_explained_too(
         assert part in finding["text"] and "(crash.cpp:" in finding["text"]
         assert "Nothing that looks wrong" not in answer.text
         assert f"attach(core={str(core)!r})" in answer.data["next"]
+        session = (await tools("attach", core=str(core))).data["session"]
+        (finding,) = (await tools("diagnose", session=session)).data["findings"]
+        assert part in finding["text"]
+        await tools("end", session=session)
 
     with_server(work)
 
