@@ -48,7 +48,7 @@ def chain(address: int) -> List[List[Any]]:
     if place.symtab is None or not place.line:
         return []
     file, line, found = place.symtab.fullname(), line_in(place, address), []
-    for block in blocks.functions_around(address):
+    for block in blocks.functions_shown(address):
         function = block.function
         found.append([function.print_name, file, line])
         # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).

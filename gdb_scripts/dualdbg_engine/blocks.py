@@ -24,7 +24,44 @@ def outer_function(address: int) -> gdb.Block | None:
 
 def functions_around(address: int) -> Iterator[gdb.Block]:
     """The blocks of the functions around an address, the innermost inlined one first."""
+    return _functions(block_at(address))
+
+
+def functions_shown(address: int) -> Iterator[gdb.Block]:
+    """The blocks of the functions of which gdb shows frames where a thread stands at an address."""
     return _functions(gdb.block_for_pc(address))
+
+
+def shown_function(address: int) -> gdb.Block | None:
+    """The block of the innermost function of which gdb has a frame at an address."""
+    return next(functions_shown(address), None)
+
+
+def functions_entered(address: int) -> Iterator[gdb.Block]:
+    """The blocks of the functions that gdb 18 has at an address for their entry alone, and of those around it."""
+    yield from functions_shown(address)
+    yield from functions_around(address)
+
+
+def functions_before(address: int) -> Iterator[gdb.Block]:
+    """The blocks of the functions around the instruction that ends at an address, the innermost inlined one first."""
+    return functions_shown(address - 1)
+
+
+def block_at(address: int) -> gdb.Block | None:
+    """The innermost block around the instruction that begins at an address.
+
+    An inlined function may have no code at all. gdb 18 gives its block the first byte of the instruction that is at its
+    entry, whosever that is; the other bytes are still its owner's.
+    """
+    block, behind = gdb.block_for_pc(address), gdb.block_for_pc(address + 1)
+    if block is None or behind is None or (block.start, block.end) == (behind.start, behind.end):
+        return block
+    try:
+        (row,) = gdb.selected_inferior().architecture().disassemble(address)
+    except gdb.error:  # memory that cannot be read
+        return block
+    return behind if row["length"] > 1 else block
 
 
 def inner_function(address: int) -> gdb.Block | None:
@@ -34,8 +71,8 @@ def inner_function(address: int) -> gdb.Block | None:
 
 def inlined_at(address: int) -> gdb.Block | None:
     """The outermost inlined function that begins at an address."""
-    blocks = list(functions_around(address))
-    before = [(one.start, one.end) for one in functions_around(address - 1)]
+    blocks = list(functions_shown(address))
+    before = [(one.start, one.end) for one in functions_before(address)]
     found = None
     for block in blocks[:-1]:
         if entry_of(block) != address and (block.start, block.end) in before:
@@ -100,7 +137,19 @@ def lines_of_function(outer: gdb.Block) -> Iterator[int]:
     while address < outer.end:
         yield address
         last = gdb.find_pc_line(address).last
-        address = last + 1 if last is not None and last >= address else outer.end
+        if last is None or last < address:
+            return
+        yield from reversed(list(_begin_behind(address, last)))
+        address = last + 1
+
+
+def _begin_behind(address: int, last: int) -> Iterator[int]:
+    """Where lines begin behind an address, the last one first: gdb 18 takes what follows of the line of a statement to
+    it, though code of another file, which may be inlined, lies between.
+    """
+    while (begins := gdb.find_pc_line(last).pc) > address:
+        yield begins
+        last = begins - 1
 
 
 def inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
@@ -112,13 +161,13 @@ def inlined_in(outer: gdb.Block, name: str) -> Iterator[tuple[int, gdb.Block]]:
                 found.setdefault((block.start, block.end, entry_of(block)), (address, block))
     for address, block in found.values():
         begins = entry_of(block)
-        yield (begins if is_in(begins, block) else address), block
+        yield (begins if any(is_same(one, block) for one in functions_entered(begins)) else address), block
 
 
 def function_named(name: str, address: int) -> gdb.Block | None:
     """The innermost function around an address that has this name; else, the innermost that ends as the name does."""
     ends_so = None
-    for block in functions_around(address):
+    for block in functions_entered(address):
         if _may_be(block.function.name, name):
             return block
         if ends_so is None and _identifiers(block.function.name)[-1:] == _identifiers(name)[-1:]:

@@ -184,13 +184,13 @@ class Lines:
     """
 
     def __init__(self) -> None:
-        self._of_runs: dict[tuple[int, int], tuple[str, int] | None] = {}
+        self._of_runs: dict[tuple[int, ...], tuple[str, int] | None] = {}
 
     def __call__(self, address: int) -> tuple[str, int] | None:
         """The line of the instruction at an address."""
         sal = gdb.find_pc_line(address)
-        block = gdb.block_for_pc(address)
-        run = sal.pc, block.start if block is not None else 0
+        around = blocks.functions_around(address)
+        run = sal.pc, *(edge for block in around for edge in (block.start, block.end))
         if run not in self._of_runs:
             self._of_runs[run] = line_in(address, None)
         return self._of_runs[run]

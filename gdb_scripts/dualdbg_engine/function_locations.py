@@ -21,6 +21,7 @@ from .blocks import (
     is_inlined,
     is_same,
     outer_function,
+    shown_function,
     symbol_at,
 )
 from .copies import copies_of_beginning, first_reached_from
@@ -53,7 +54,7 @@ def function_body(address: int) -> dict[str, Any]:
         if address < body < block.end and _is_passed_once(address, body, block.end, position.symtab.producer):
             place = behind_guard(body)
     file, line = source_of(place, block)
-    inner = inner_function(place)
+    inner = shown_function(place)
     hides = block is not None and inner is not None and not is_same(inner, block)
     return {"address": place, "file": file, "line": line, "hides": hides}
 
@@ -161,7 +162,7 @@ def _entries(address: int, block: gdb.Block, is_checked: bool) -> tuple[list[dic
         found = entries(block, found.places)
     for address in found.places:
         file, line = source_of(address, block)
-        inner = inner_function(address)
+        inner = shown_function(address)
         hides = inner is not None and not is_same(inner, block)
         rows.append(
             {"address": address, "file": file, "line": line, "hides": hides, "is_sure": found.is_sure}

@@ -8,7 +8,16 @@ import gdb
 from dualdbg_shared.binding_names import CYTHON_SOURCES
 from dualdbg_shared.libraries import is_system_source
 
-from .blocks import entry_of, functions_around, inner_function, is_in, is_inlined, is_same, outer_function
+from .blocks import (
+    entry_of,
+    functions_around,
+    functions_before,
+    inner_function,
+    is_in,
+    is_inlined,
+    is_same,
+    outer_function,
+)
 
 # GCC's name of a file, in code that was optimised while linking; gdb 12 has <artificial>@0x0.
 _NO_FILE = "<artificial>"
@@ -112,7 +121,7 @@ def _is_straight(start: int, end: int) -> bool:
 def _call_before(address: int, block: gdb.Block | None) -> tuple[str, int] | None:
     """File and line at which a function calls what was inlined in front of an address; None where nothing was."""
     inner = None
-    for one in functions_around(address - 1):
+    for one in functions_before(address):
         if block is not None and is_same(one, block):
             return (inner.function.symtab.fullname(), inner.function.line) if inner is not None else None
         inner = one
@@ -160,7 +169,7 @@ def is_moved(address: int, block: gdb.Block) -> bool:
     begins; its other rows say of which line an instruction is.
     """
     position = gdb.find_pc_line(address)
-    if position.symtab is None or is_in(address - 1, block):
+    if position.symtab is None or any(is_same(one, block) for one in functions_before(address)):
         return False
     table, at = position.symtab.linetable(), address
     while is_in(at, block):

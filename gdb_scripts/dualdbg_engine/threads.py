@@ -9,7 +9,7 @@ from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
 from . import source_lines
-from .blocks import inner_function, is_same
+from .blocks import is_same, shown_function
 from .deletions import when_gone
 from .stack_protector import behind_guard
 
@@ -77,7 +77,7 @@ def newest_frame() -> gdb.Frame:
 def hides_inlined() -> bool:
     """Whether gdb shows the selected thread in front of an inlined function at the beginning of which it stands."""
     newest = gdb.newest_frame()
-    shown, inner = function_block(newest), inner_function(newest.pc())
+    shown, inner = function_block(newest), shown_function(newest.pc())
     return shown is not None and inner is not None and not is_same(shown, inner)
 
 

@@ -227,12 +227,13 @@ def _row(address: int, author: str | None, at: tuple[str, int] | None = None) ->
     file, line = at or line_in(address, author) or (None, None)
     names = list(_names(address))
     depth = names.index(author) if author in names else 0
+    shown = blocks.shown_function(address)
     return {
         "address": address,
         "file": file,
         "line": line or None,
         "function": author,
-        "hides": depth > 0,
+        "hides": shown is not None and _c_name(shown) != author,
         "is_inlined": depth + 1 < len(names),
     }
 
