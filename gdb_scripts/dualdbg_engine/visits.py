@@ -233,7 +233,7 @@ def _row(address: int, author: str | None, at: tuple[str, int] | None = None) ->
         "file": file,
         "line": line or None,
         "function": author,
-        "hides": shown is not None and _c_name(shown) != author,
+        "hides": author in names and shown is not None and _c_name(shown) != author,
         "is_inlined": depth + 1 < len(names),
     }
 
