@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, Iterator
 
 import gdb
+from dualdbg_shared.console_text import plain
 
 
 def entry_of(block: gdb.Block) -> int:
@@ -209,7 +210,7 @@ def _identifiers(name: str) -> tuple[str, ...]:
 
 def symbol_at(address: int) -> tuple[int, str]:
     """Where the function around an address begins by the symbol table, and its name."""
-    text = gdb.execute("info symbol %#x" % address, to_string=True).partition(" in section ")[0]
+    text = plain(gdb.execute("info symbol %#x" % address, to_string=True)).partition(" in section ")[0]
     name, _, distance = text.rpartition(" + ")
     return (address - int(distance), name) if name else (address, text)
 
@@ -217,7 +218,7 @@ def symbol_at(address: int) -> tuple[int, str]:
 @lru_cache(maxsize=4096)
 def _has_symbol(address: int, linkage: str) -> bool:
     """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
-    text = gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True)
+    text = plain(gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True))
     found = text.partition(" in section ")[0]
     return bool(found == linkage or found.startswith(linkage + "."))
 

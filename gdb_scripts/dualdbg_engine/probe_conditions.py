@@ -6,6 +6,7 @@ import re
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.console_text import plain
 
 
 def condition_operations(address: int, condition: str, named: bool) -> str:
@@ -16,12 +17,12 @@ def condition_operations(address: int, condition: str, named: bool) -> str:
     condition = _CHARACTER.sub(lambda found: "(char)%d" % _code_of(found[1]), condition)
     if not named:
         with language.ours():
-            return str(gdb.execute("maintenance agent-eval %s" % condition, to_string=True))
+            return plain(gdb.execute("maintenance agent-eval %s" % condition, to_string=True))
     line = gdb.find_pc_line(address)
     if line.symtab is None:
         raise gdb.GdbError("debug info does not tell its line")
     place = "%s:%d" % (line.symtab.fullname(), line.line)
-    return str(gdb.execute("maintenance agent-eval -at %s, %s" % (place, condition), to_string=True))
+    return plain(gdb.execute("maintenance agent-eval -at %s, %s" % (place, condition), to_string=True))
 
 
 # gdb has no agent code for characters.

@@ -13,6 +13,7 @@ import gdb
 from dualdbg_helpers import abi, context, passed, returned
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.inferior import host_encoding
+from dualdbg_shared.console_text import plain
 
 from . import helpers
 from .passed import FAILURES, register_bytes
@@ -198,7 +199,7 @@ def _is_trivial_itself(type_: gdb.Type) -> "Optional[bool]":
     gdb.set_convenience_variable(
         "dualdbg_result", gdb.Value(bytes(max(type_.sizeof, 1))[: type_.sizeof], type_)
     )
-    shown = gdb.execute("ptype $dualdbg_result", to_string=True)
+    shown = plain(gdb.execute("ptype $dualdbg_result", to_string=True))
     base = re.escape(re.sub(r"<.*", "", whole).rpartition("::")[2])
     special = _SPECIAL % (base, base, base)
     if re.search(special, shown, re.MULTILINE) is None:

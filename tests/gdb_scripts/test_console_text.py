@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -51,3 +53,20 @@ def test_gdb_called_by_mi() -> None:
         check=True,
     )
     assert "[['Signal', 'Stop'], ['SIGSTOP', 'Yes']]" in done.stdout, done
+
+
+def test_every_text_of_a_command_is_read_as_it_would_be_shown() -> None:
+    """gdb 18 answers with MI records under MI: a reader that takes the text as it is finds nothing."""
+    raw = []
+    for path in sorted((Path(__file__).parents[2] / "gdb_scripts").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        fine = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "plain":
+                fine.update(map(id, node.args))
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or id(node) in fine:
+                continue
+            if any(word.arg == "to_string" for word in node.keywords):
+                raw.append(f"{path.name}:{node.lineno}")
+    assert not raw
