@@ -229,8 +229,11 @@ def thread_local(target, frame, symbol, library):
         module, vector = _described_module(memory, slot, place.described), memory.pointer(thread)
         if module is None:
             return thread + memory.u64(slot + 8) - place.described + place.offset
+    if module > memory.u64(vector - 16):  # its length lies before it: the module was loaded later
+        return None
     block = memory.pointer(vector + 16 * module)
-    return None if block == MASK else block + place.offset  # all ones: this thread has not touched the module
+    # This thread has not touched the module: all ones, or zero where the vector has not been brought up to date since.
+    return None if block in (0, MASK) else block + place.offset
 
 
 def _described_module(memory, descriptor, offset):

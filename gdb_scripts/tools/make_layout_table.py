@@ -1,26 +1,35 @@
 """Writes the layout table of a PyTorch: ``python make_layout_table.py [--part PART]... WHAT...``.
 
-WHAT is the folder of an installed PyTorch (with ``include`` and ``lib``), or a version, whose wheel pip downloads and
-that is not kept. Needs ``g++`` and ``gdb``; the table goes to ``dualdbg_helpers/layout/tables``, where the helpers find
-it by version. With ``--part`` the other parts of the table stay as they are. What has changed in a table that was there
-is printed.
+WHAT is the folder of an installed PyTorch (with ``include`` and ``lib``), or a version, whose wheels for x86-64 and
+AArch64 pip downloads and that are not kept. Needs ``g++`` and ``gdb``, and for a PyTorch of the other machine those of
+Debian's ``g++-aarch64-linux-gnu`` (``g++-x86-64-linux-gnu``) and ``gdb-multiarch``. The table goes to
+``dualdbg_helpers/layout/tables``, where the helpers find it by version; it is that of x86-64, and has beside it what
+differs on AArch64. With ``--part`` the other parts of the table stay as they are. What has changed in a table that was
+there is printed.
 """
 
 import argparse
 import json
+import platform
 import subprocess
 import sys
 import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any, Dict
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from dualdbg_helpers.elf import ElfFile
-from dualdbg_helpers.layout import installation, types_object, wanted
+from dualdbg_helpers.layout import installation, model, types_object, wanted
+from dualdbg_shared.elf import EM_AARCH64, EM_X86_64, MACHINES
 from dualdbg_shared.libraries import C10, TORCH_CPU
 
 TABLES = Path(types_object.__file__).parent / "tables"
+BASE = MACHINES[EM_X86_64]
+PLATFORMS = {BASE: "x86_64", MACHINES[EM_AARCH64]: "aarch64"}  # as wheels and compilers are called
+KINDS = ("records", "enums")
+Layouts = Dict[str, Dict[str, Any]]
 _LIBRARIES = tuple(f"torch/lib/{name}.so" for name in (C10, TORCH_CPU))
 
 
@@ -28,10 +37,11 @@ def rows(mapping: "dict[str, object]") -> str:
     return ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in sorted(mapping.items()))
 
 
-def unpacked(version: str, folder: str) -> str:
-    """The PyTorch of ``version`` in ``folder``, as much of it as a table needs."""
+def unpacked(version: str, machine: str, folder: str) -> str:
+    """The PyTorch of ``version`` for ``machine`` in ``folder``, as much of it as a table needs."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-    subprocess.run([*command, "--dest", folder, f"torch=={version}"], check=True)
+    tags = [f"--platform=manylinux_2_28_{PLATFORMS[machine]}", "--implementation=cp", "--python-version=3.12"]
+    subprocess.run([*command, *tags, "--dest", folder, f"torch=={version}"], check=True)
     (wheel,) = Path(folder).glob("torch-*.whl")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -41,37 +51,73 @@ def unpacked(version: str, folder: str) -> str:
     return str(Path(folder, "torch"))
 
 
-def kept(before: "dict[str, dict[str, object]]", parts: "list[str]") -> "dict[str, dict[str, object]]":
+def maker_of(found: installation.Installation) -> types_object.TypesObject:
+    """What compiles and reads the types of a PyTorch, with tools for its machine."""
+    name = PLATFORMS[found.machine]
+    if name == platform.machine():
+        return types_object.TypesObject(found)
+    return types_object.TypesObject(found, f"{name}-linux-gnu-g++", "gdb-multiarch")
+
+
+def of_machine(table: "dict[str, Any]", machine: str) -> "Layouts":
+    """What a table says of a machine; nothing where it does not describe it."""
+    found = model.from_table(table, "", machine) if table else None
+    return {"records": found.records, "enums": found.enums} if found else {kind: {} for kind in KINDS}
+
+
+def differing(layouts: "Layouts", base: "Layouts") -> "Layouts":
+    """What a table has to say of a machine beside what it says of ``base``."""
+    return {kind: {n: v for n, v in layouts[kind].items() if base[kind].get(n) != v} for kind in KINDS}
+
+
+def kept(before: "Layouts", parts: "list[str]") -> "Layouts":
     """What a table has of the parts that are not made anew. A type that is no longer wanted is in none."""
     others = [part for name, part in wanted.PARTS.items() if name not in parts]
     names = {name for part in others for name in part.records + part.enums}
-    return {kind: {n: v for n, v in before[kind].items() if n in names} for kind in ("records", "enums")}
+    return {kind: {n: v for n, v in before[kind].items() if n in names} for kind in KINDS}
 
 
 def make(root: str, parts: "list[str]") -> None:
     found = installation.of(root, [ElfFile.open(Path(root, "lib", Path(name).name)) for name in _LIBRARIES])
-    if found.version is None:
-        sys.exit(f"{root} is no PyTorch installation: its version is not there.")
+    if found.version is None or found.machine is None:
+        sys.exit(f"{root} is no PyTorch installation: its version, or libraries, are not there.")
     path = TABLES / f"torch-{found.version}.json"
-    before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"records": {}, "enums": {}}
-    table = kept(before, parts)
-    maker = types_object.TypesObject(found)
+    table = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if found.machine != BASE and not table:
+        sys.exit(f"The table of torch {found.version} has to be made for {BASE} first.")
+    machines = {
+        one: of_machine(table, one) for one in PLATFORMS if one in (found.machine, BASE) or one in table
+    }
+    before = machines[found.machine]
+    made = machines[found.machine] = kept(before, parts)
+    maker = maker_of(found)
     for part in parts:
-        made = maker.build(part)
-        table["records"].update(made.records)
-        table["enums"].update(made.enums)
-    missing = wanted.names() - table["records"].keys() - table["enums"].keys()
+        layout = maker.build(part)
+        made["records"].update(layout.records)
+        made["enums"].update(layout.enums)
+    missing = wanted.names() - made["records"].keys() - made["enums"].keys()
     if missing - wanted.lacking(found.version).keys():
         sys.exit(f"torch {found.version}: no layout of {', '.join(sorted(missing))}")
-    with path.open("w", encoding="utf-8") as file:
-        file.write(f'{{\n  "torch": {json.dumps(found.version)},\n')
-        file.write(f'  "records": {{\n{rows(table["records"])}\n  }},\n')
-        file.write(f'  "enums": {{\n{rows(table["enums"])}\n  }}\n}}\n')
-    print(path)
-    for kind in ("records", "enums"):
+    write(path, found.version, machines)
+    print(path, found.machine)
+    for kind in KINDS:
         for name, value in before[kind].items():
-            if json.loads(json.dumps(table[kind].get(name))) != value:
-                print(f"  {name} was {value}, is {table[kind].get(name)}")
+            if json.loads(json.dumps(made[kind].get(name))) != value:
+                print(f"  {name} was {value}, is {made[kind].get(name)}")
+
+
+def write(path: Path, version: str, machines: "dict[str, Layouts]") -> None:
+    machines = json.loads(json.dumps(machines))  # what was made and what was read: lists, not tuples
+    base = machines.pop(BASE)
+    with path.open("w", encoding="utf-8") as file:
+        file.write(f'{{\n  "torch": {json.dumps(version)},\n')
+        file.write(f'  "records": {{\n{rows(base["records"])}\n  }},\n')
+        file.write(f'  "enums": {{\n{rows(base["enums"])}\n  }}')
+        for machine, layouts in machines.items():
+            kinds = {kind: some for kind, some in differing(layouts, base).items() if some}
+            texts = [f'"{kind}": {{\n{rows(some)}\n  }}' for kind, some in kinds.items()]
+            file.write(f',\n  "{machine}": {{{", ".join(texts)}}}')
+        file.write("\n}\n")
 
 
 def main() -> None:
@@ -83,8 +129,13 @@ def main() -> None:
     arguments = parser.parse_args()
     for what in arguments.what:
         with tempfile.TemporaryDirectory() as folder:
-            root = str(Path(what).resolve()) if Path(what).is_dir() else unpacked(what, folder)
-            make(root, arguments.part or list(wanted.PARTS))
+            for machine in [""] if Path(what).is_dir() else PLATFORMS:
+                root = (
+                    unpacked(what, machine, str(Path(folder, machine)))
+                    if machine
+                    else str(Path(what).resolve())
+                )
+                make(root, arguments.part or list(wanted.PARTS))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from .. import language, settings
 from ..errors import LayoutMissing
 from . import element_types, selfcheck
 from .from_gdb import DebugInfo
-from .model import HINT, Chain, Layout
+from .model import HINT, Chain, Layout, from_table
 from .types_object import TypesObject
 from .wanted import part_of
 
@@ -29,19 +29,23 @@ for what the user's cache folder does not take, or None.
 """
 
 
-def table(version):
-    """The table for PyTorch ``version``, or for another patch release of the same minor version; None without."""
+def table(version, machine):
+    """The table for PyTorch ``version``, or for another patch release of the same minor version; None without.
+
+    ``machine`` is that of the process (:data:`dualdbg_shared.elf.MACHINES`), None where it is not known.
+    """
     if version is None:
         return None
     names = sorted(path.name for path in TABLES.glob("*.json"))
     minor = ".".join(version.split(".")[:2])
     for name in [f"torch-{version}.json"] + [n for n in names if n.startswith(f"torch-{minor}.")]:
-        if name in names:
-            return read(name, "checked against the process")
+        found = read(name, "checked against the process", machine) if name in names else None
+        if found is not None:
+            return found
     return None
 
 
-def nearest_tables(version, make_target):
+def nearest_tables(version, machine, make_target):
     """The tables of other minor versions, the nearest to PyTorch ``version`` first, of two the older; none without it.
 
     They were not made for this version, and the checks see only a part of them: one is believed last, and says so.
@@ -52,7 +56,9 @@ def nearest_tables(version, make_target):
     near = [one for one in known if wanted and one[0] == wanted[0]]
     belief = f"near {version}; what could be checked fits the process, the rest may not"
     for minor in sorted(near, key=lambda one: (abs(one[1] - wanted[1]), one[1])):
-        layout = read(known[minor], belief)
+        layout = read(known[minor], belief, machine)
+        if layout is None:
+            continue
         numbers = layout.find_enum("c10::ScalarType")
         own = element_types.numbers(make_target(Chain([layout])), numbers) if numbers else None
         if own is not None:
@@ -66,10 +72,12 @@ def _numbers(version):
     return (int(found[1]), int(found[2])) if found else None
 
 
-def read(name, belief):
-    """The table in the file ``name``; ``belief`` says in its source how far it is to be believed."""
-    found = json.loads((TABLES / name).read_text(encoding="utf-8"))
-    return Layout("table for torch {}, {}".format(found["torch"], belief), found["records"], found["enums"])
+def read(name, belief, machine):
+    """The table in the file ``name``; ``belief`` says in its source how far it is to be believed.
+
+    None where it does not describe ``machine``.
+    """
+    return from_table(json.loads((TABLES / name).read_text(encoding="utf-8")), belief, machine)
 
 
 class _Object(Layout):
@@ -163,7 +171,7 @@ def forget():
 def _sources(installation, info, wanted, compiling, make_target):
     if installation is None:
         return [info] if wanted in ("auto", "debug-info") else []
-    known = table(installation.version)
+    known = table(installation.version, installation.machine)
     maker = types_object(installation)
     fits = known is not None and selfcheck.problem_of(known, [], make_target) is None
     may_compile = (
@@ -188,7 +196,9 @@ def _sources(installation, info, wanted, compiling, make_target):
         if layout is not None and wanted in ("auto", name):
             believe(layout)
     if known is None and wanted in ("auto", "table"):
-        any(map(believe, nearest_tables(installation.version, make_target)))  # the first that fits
+        any(
+            map(believe, nearest_tables(installation.version, installation.machine, make_target))
+        )  # the first that fits
     return found
 
 
@@ -218,6 +228,6 @@ def _missing(name, what, installation, layouts):
         return LayoutMissing(coming, "The session goes on meanwhile; `torch-types` waits for it.")
     reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
     reasons += [layout.problem for layout in compiled if layout.problem]
-    if table(installation.version) is None:
+    if table(installation.version, installation.machine) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
     return LayoutMissing(f"{what} {'; '.join(reasons)}." if reasons else what, HINT)

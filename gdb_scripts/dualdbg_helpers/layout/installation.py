@@ -1,15 +1,17 @@
-"""The PyTorch that a process has loaded: where it is installed, its version and its C++ ABI."""
+"""The PyTorch that a process has loaded: where it is installed, its version, its C++ ABI and its machine."""
 
 import re
 from collections import namedtuple
 from pathlib import Path
 
+from dualdbg_shared.elf import MACHINES
 from dualdbg_shared.libraries import C10, TORCH_CPU
 
-Installation = namedtuple("Installation", "root version cxx11_abi build_id")
+Installation = namedtuple("Installation", "root version cxx11_abi build_id machine", defaults=(None,))
 """``root`` is the folder with ``lib`` and ``include``; ``version`` such as "2.13.0" (None: not known);
 ``cxx11_abi`` whether ``std::string`` is libstdc++'s newer one; ``build_id`` those of libc10 and libtorch_cpu, None
-where one has none."""
+where one has none; ``machine`` that of the libraries (:data:`dualdbg_shared.elf.MACHINES`), None where none can be
+read."""
 
 _VERSION_FILES = (
     # (relative path, expression whose first group is the version)
@@ -34,7 +36,8 @@ def of(root, elves):
     elf = next(filter(None, elves), None)
     ids = [one.build_id for one in elves if one and one.build_id]
     build_id = "-".join(ids) if len(ids) == len(elves) else None
-    return Installation(root, version_of(root), elf is None or _cxx11_abi(elf), build_id)
+    machine = MACHINES[elf.machine] if elf is not None else None
+    return Installation(root, version_of(root), elf is None or _cxx11_abi(elf), build_id, machine)
 
 
 def version_of(root):

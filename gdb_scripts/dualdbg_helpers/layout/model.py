@@ -1,5 +1,7 @@
 """A layout: sizes and member offsets of records, values of enums, and where they came from."""
 
+from dualdbg_shared.elf import EM_X86_64, MACHINES
+
 from ..errors import LayoutMissing
 
 
@@ -69,6 +71,19 @@ class Layout:
     def find_enum(self, name):
         """The values of an enum by their names; None where this source does not have it."""
         return self.enums.get(name)
+
+
+def from_table(table, belief, machine):
+    """The layouts that a table (see :mod:`.choose`) has for ``machine``; None where it does not describe that.
+
+    A table is that of x86-64. What differs on another machine is in a part of it that is called like the machine: a
+    std::mutex, for one, has 48 bytes on AArch64, not 40, and moves what comes after it.
+    """
+    differs = {} if machine in (None, MACHINES[EM_X86_64]) else table.get(machine)
+    if differs is None:
+        return None
+    records, enums = ({**table[kind], **differs.get(kind, {})} for kind in ("records", "enums"))
+    return Layout("table for torch {}, {}".format(table["torch"], belief), records, enums)
 
 
 EMPTY = Layout("none", {}, {})
