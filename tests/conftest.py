@@ -48,6 +48,8 @@ hypothesis.settings.register_profile("dualdbg", deadline=None)
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)  # for `make check`
 hypothesis.settings.load_profile("dualdbg")
 
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD in include/linux/sched.h
+
 # A process that has been killed needs a moment until it is gone.
 _GRACE_SECONDS = 10.0
 
@@ -226,9 +228,26 @@ def _processes_of_this_run(pids: set[int]) -> set[psutil.Process]:
 
 def _has_mark(pid: int) -> bool:
     try:
-        return f"{_MARK}={os.environ[_MARK]}".encode() in Path(f"/proc/{pid}/environ").read_bytes()
+        environ = Path(f"/proc/{pid}/environ")
+        found = environ.read_bytes()
+        if not found:
+            if _is_in_exec(pid):
+                return True
+            found = environ.read_bytes()  # it is there since
+        return f"{_MARK}={os.environ[_MARK]}".encode() in found
     except OSError:  # it has ended, or is another user's
         return False
+
+
+def _is_in_exec(pid: int) -> bool:
+    """Whether a new program begins there, which has its descriptors closed and no environment yet: it may be ours."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    state, flags, environment_ends = (
+        fields[0],
+        int(fields[6]),
+        int(fields[48]),
+    )  # 3, 9 and 51 of proc_pid_stat(5)
+    return state not in "ZX" and not flags & _KERNEL_THREAD and environment_ends == 0
 
 
 def _descends_from_us(pid: int) -> bool:

@@ -73,6 +73,7 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg.cli.kept_code",
         "dualdbg.cli.main",
         "dualdbg.cli.streams",
+        "dualdbg.environment",
         "dualdbg.errors",
         "dualdbg.open_files",
         "dualdbg.shared",

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests import conftest
 from tests.support import ROOT, is_running, wait_until
 
 # Starts a process that lives on; its parent dies at once, so that it is nobody's child any more.
@@ -87,6 +88,16 @@ def test_it():
     assert status == 1
     assert f"{pid}: {sys.executable} -c import time; time.sleep(60)" in output
     wait_until(lambda: not is_running(pid))
+
+
+def test_a_process_is_known_as_ours_while_its_program_begins() -> None:
+    """subprocess goes on when exec has closed the descriptors; the kernel has no environment of the process yet."""
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    for _ in range(100):
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+            known = conftest._has_mark(child.pid)
+            child.kill()
+        assert known
 
 
 @pytest.mark.smoke
