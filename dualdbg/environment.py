@@ -38,7 +38,7 @@ def take_back_coercion() -> None:
         return
     try:
         began = Path("/proc/self/environ").read_bytes()  # as it was at exec: setenv(3) changes a copy
-    except OSError:
+    except OSError:  # without /proc it is not known what was given
         return
     given = next((one[9:] for one in began.split(b"\0") if one.startswith(b"LC_CTYPE=")), None)
     if given is None:

@@ -242,11 +242,7 @@ def _has_mark(pid: int) -> bool:
 def _is_in_exec(pid: int) -> bool:
     """Whether a new program begins there, which has its descriptors closed and no environment yet: it may be ours."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    state, flags, environment_ends = (
-        fields[0],
-        int(fields[6]),
-        int(fields[48]),
-    )  # 3, 9 and 51 of proc_pid_stat(5)
+    state, flags, environment_ends = fields[0], int(fields[6]), int(fields[48])  # proc_pid_stat(5): 3, 9, 51
     return state not in "ZX" and not flags & _KERNEL_THREAD and environment_ends == 0
 
 

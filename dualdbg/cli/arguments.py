@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from typing import NoReturn
 
 from ..config import Asked
 from ..errors import UsageError
-from ..shared.python_command import read, without_site
 
 SEPARATOR = "--"
 
@@ -164,6 +162,10 @@ def _for_the_interpreter(words: Sequence[str], command: str) -> str:
     """What to type where the first word is an option of python; nothing where it is none."""
     if not _OF_PYTHON.fullmatch(words[0]):
         return ""
+    import shlex  # here: a start without a mistake needs neither
+
+    from ..shared.python_command import read, without_site
+
     options = read(["python", *words]).options
     told = (
         f"python's own options go with it: dualdbg {command} --native /PATH/OF/python {shlex.join(options)} …"

@@ -30,7 +30,6 @@ from ..snapshot.cpython.held_process import PythonSide, PythonThread
 from ..snapshot.cpython.object_text import ObjectText
 from ..snapshot.cpython.reader import PythonReader
 from ..snapshot.cpython.tasks import read_tasks
-from ..snapshot.report.last_words import last_words
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
@@ -81,7 +80,7 @@ async def open_core(
     )
     python = DebugpyEngine(WireLog(options.log_dir, "debugpy", started), reports.report)
     session = CoreSession(captured.facts.pid, native, python, started)
-    session.last_words = last_words(captured.memory, captured.modules)
+    session.last_words = captured.last_words
     reports.go_to(session)
     keep_log(session, options)
     options = replace(options, table=_NoBreakpoints)

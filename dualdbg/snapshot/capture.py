@@ -129,6 +129,7 @@ class Captured:
     is_core: bool = False
     mapping: MemoryMap | None = None
     faulted: int | None = None
+    last_words: str | None = None  # what the C library has said before it ended the process
     seconds_stopped: float | None = None
     stubborn: list[int] = field(default_factory=list)
     learnt: Learnt = field(default_factory=Learnt)

@@ -264,8 +264,10 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
             _read_objects(result, reader, mapping, memory, wanted)
         except DualdbgError as error:
             result.python_trouble = error.message
-    said = last_words(memory, modules) if core.signal == signal.SIGABRT else None
-    notes = [_how_it_ended(core), *([f"the C library said: {said}"] if said else []), *core.notes]
+    if core.signal == signal.SIGABRT:
+        result.last_words = last_words(memory, modules)
+    said = [f"the C library said: {result.last_words}"] if result.last_words else []
+    notes = [_how_it_ended(core), *said, *core.notes]
     return result, notes
 
 
