@@ -131,8 +131,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in rows.beyond_first([item for item in items if item.get_closest_marker("smoke") is not None]):
         item.add_marker("slow")
     if os.environ.get("DUALDBG_TEST_ALL") != "1":
-        exhaustive = {item for item in items if item.get_closest_marker("exhaustive") is not None}
-        left_out = exhaustive | rows.beyond_cover([item for item in items if item not in exhaustive])
+        # A machine that boots takes more time of the processors than any other test, so that only CI has it always.
+        marks = ["exhaustive"] if os.environ.get("CI") == "true" else ["exhaustive", "vm"]
+        marked = {item for item in items if any(item.get_closest_marker(mark) for mark in marks)}
+        left_out = marked | rows.beyond_cover([item for item in items if item not in marked])
         if left_out:
             items[0].config.hook.pytest_deselected(items=[item for item in items if item in left_out])
             items[:] = [item for item in items if item not in left_out]
