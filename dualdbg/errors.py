@@ -99,6 +99,10 @@ class EngineTimeout(EngineError):
         super().__init__(message, hint)
 
 
+class AnswerOwed(EngineTimeout):
+    """An engine did not answer within the deadline of the request, and its answer is an event when it comes."""
+
+
 class ProtocolError(EngineError):
     """An engine sent something that its protocol does not allow."""
 

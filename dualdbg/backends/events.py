@@ -66,9 +66,16 @@ class NativeExited:
 
 @dataclass(frozen=True)
 class NativeRefused:
-    """gdb said that the target runs, and then that it could not let it run: why, in gdb's words."""
+    """gdb said that the target runs or was late to say anything, and then that it could not let it run: why, in its
+    words.
+    """
 
     text: str
+
+
+@dataclass(frozen=True)
+class NativeWentOn:
+    """gdb lets the target run, and was late to say so."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +182,7 @@ EngineEvent = Union[
     NativeStopped,
     NativeExited,
     NativeRefused,
+    NativeWentOn,
     NativeConsole,
     NativeLog,
     TypesWanted,

@@ -24,6 +24,7 @@ from .events import (
     NativeExited,
     NativeRefused,
     NativeStopped,
+    NativeWentOn,
     StopCause,
 )
 from .gdb_events import stop_event, text_event
@@ -88,6 +89,7 @@ class GdbEngine(GdbSignals):
         reactions = self._on_record, self._on_trouble, self._on_end
         super().__init__(GdbProcess(options, *reactions, _ASYNC_HANDLERS, congested))
         self._on_event = on_event
+        self._late = self._answered_late
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
         self._troubles = 0  # lines from gdb that could not be read
@@ -252,7 +254,11 @@ class GdbEngine(GdbSignals):
             words.insert(1, f"--thread {gdb_thread}")
         if address is not None:
             words.append(f"*{address:#x}")
-        await self._process.command(" ".join(words))
+        await self._process.command(" ".join(words), late=self._late)
+
+    def _answered_late(self, answer: mi.Result) -> None:
+        refused = answer.kind == "error"
+        self._on_event(NativeRefused(answer.payload.text("msg") or "") if refused else NativeWentOn())
 
     async def forget_program(self) -> None:
         """As :meth:`GdbHelpers.forget_program`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .. import afterwards, session_folders
 from ..environment import for_gdb
-from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
+from ..errors import AnswerOwed, CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..folders import here
 from ..patience import patient
 from ..protocol import mi
@@ -30,6 +30,9 @@ MOST_PRINTED = 64 << 20  # characters that one command may print
 _KILL_DEADLINE = patient(5.0)  # seconds for the kernel to end gdb, and for its pipes to close
 _REST_DEADLINE = patient(2.0)  # seconds to read what gdb has printed, when it has ended
 _PR_SET_PDEATHSIG = 1
+
+Late = Callable[[mi.Result], None]
+"""Gets an answer that comes when nobody waits for it any more."""
 
 # No prompt, no download and no start-up file may ever hang a session; the symbols of libraries are given by
 # name (see docs/design/symbols-and-stacks.md).
@@ -102,6 +105,7 @@ class GdbProcess:
         self._console_lock = asyncio.Lock()
         # Commands like it that nobody waits for any more, and that gdb is still to answer: it prints their text first.
         self._given_up: set[int] = set()
+        self._late: dict[int, Late] = {}  # by the request whose answer is owed
         self._stderr_tail = b""
         self._insistence: afterwards.Duty | None = None
         self._folder: Path | None = None  # gdb's temporary files, and those of compilers that it starts
@@ -233,24 +237,34 @@ class GdbProcess:
 
     # -- requests -----------------------------------------------------------------------------
 
-    async def command(self, command: str, deadline: float = DEADLINE) -> mi.Results:
+    async def command(self, command: str, deadline: float = DEADLINE, late: Late | None = None) -> mi.Results:
         """Send one MI command and return the payload of its answer.
 
         Raises CommandError with gdb's own words when it refuses, EngineTimeout past ``deadline``
-        seconds, EngineLost when gdb is gone, ProtocolError for an answer that cannot be read.
+        seconds, EngineLost when gdb is gone, ProtocolError for an answer that cannot be read. With ``late`` it raises
+        AnswerOwed past the deadline, and ``late`` gets the answer when it comes.
         """
         token, future = self._pending.open()
         self._send(mi.command_line(token, command))
-        return await self._answer(token, future, command, deadline)
+        return await self._answer(token, future, command, deadline, late)
 
     async def _answer(
-        self, token: int, future: asyncio.Future[mi.Result], command: str, deadline: float
+        self,
+        token: int,
+        future: asyncio.Future[mi.Result],
+        command: str,
+        deadline: float,
+        late: Late | None = None,
     ) -> mi.Results:
         try:
             result = await settled(future, deadline)
         except asyncio.TimeoutError:
             self._pending.forget(token)
-            raise EngineTimeout(f"gdb did not answer {command.split()[0]} within {deadline:g} s") from None
+            text = f"gdb did not answer {command.split()[0]} within {deadline:g} s"
+            if late is None:
+                raise EngineTimeout(text) from None
+            self._late[token] = late
+            raise AnswerOwed(text) from None
         if result.kind == "error":
             raise CommandError(f"gdb: {result.payload.text('msg') or 'refused ' + command}")
         return result.payload
@@ -260,15 +274,15 @@ class GdbProcess:
         token, _ = self._pending.open()
         self._send(mi.command_line(token, command))
 
-    async def console(self, text: str, deadline: float = DEADLINE) -> str:
-        """Run one command of gdb's own command line and return what it printed."""
+    async def console(self, text: str, deadline: float = DEADLINE, late: Late | None = None) -> str:
+        """Run one command of gdb's own command line and return what it printed. ``late``: as :meth:`command` has it."""
         async with self._console_lock:
             command = f"-interpreter-exec console {mi.quote(text)}"
             token, future = self._pending.open()
             self._send(mi.command_line(token, command))
             self._console, self._printed = [], 0
             try:
-                await self._answer(token, future, command, deadline)
+                await self._answer(token, future, command, deadline, late)
                 if self._printed > MOST_PRINTED:
                     raise CommandError(
                         f"gdb printed {self._printed} characters, more than {MOST_PRINTED}",
@@ -358,7 +372,8 @@ class GdbProcess:
         self._on_record(record)
         if isinstance(record, mi.Result) and record.token is not None:
             self._given_up.discard(record.token)
-            self._pending.answer(record.token, record)
+            if not self._pending.answer(record.token, record) and record.token in self._late:
+                self._late.pop(record.token)(record)
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

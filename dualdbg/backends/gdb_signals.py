@@ -9,7 +9,7 @@ from ..errors import CommandError
 from ..shared import quiet_signal
 from ..shared.proc_files import read_status
 from .gdb_probes import GdbProbes
-from .gdb_process import GdbProcess
+from .gdb_process import GdbProcess, Late
 
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
 _SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
@@ -21,6 +21,9 @@ class GdbSignals(GdbProbes):
     def __init__(self, process: GdbProcess) -> None:
         super().__init__(process)
         self._target = 0  # the process that was attached to
+        self._late: Late | None = (
+            None  # gets what gdb says when it has not said in time whether the target runs
+        )
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
@@ -37,7 +40,7 @@ class GdbSignals(GdbProbes):
         taker = self._taker
         if taker is not None:
             await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
-        await self._process.console(f"signal {name}")
+        await self._process.console(f"signal {name}", late=self._late)
 
     async def _receiver(self, taker: int, number: int) -> int:
         """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""

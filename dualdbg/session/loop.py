@@ -35,7 +35,6 @@ class Loop:
     def __init__(self, state: TargetState, perform: Callable[[Effect], None]) -> None:
         self.state = state
         self.log: Callable[[str], None] | None = None
-        self.changed: list[Callable[[], None]] = []  # called after each entry
         self._perform = perform
         self._inbox: deque[tuple[Transition[...], tuple[Any, ...], asyncio.Future[None] | None]] = deque()
         self._scheduled = False
@@ -109,8 +108,6 @@ class Loop:
             for effect in effects:
                 self._carry_out(effect)
             self._mirror()
-            for react in self.changed:
-                react()
             self._answer(taken, None)
         self._schedule()
 
@@ -150,6 +147,8 @@ class Loop:
 
     def tell(self, event: Event) -> None:
         """Every subscriber gets the event."""
+        if self.log is not None and isinstance(event, Notice) and event.level != "info":
+            self.log(f"told, {event.level}: {event.message}")
         for queue in self._subscribers:
             if isinstance(event, Output) and queue.qsize() >= MOST_UNREAD:
                 self._left_out[queue] = self._left_out.get(queue, 0) + 1

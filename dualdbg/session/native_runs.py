@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..backends import events as engine
-from ..errors import CommandError, DualdbgError
+from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
 from ..patience import patient
 from ..process_end import ends_within
@@ -13,6 +13,7 @@ from .engines import NativeEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
 from .stepping.freezing import Freezer
+from .transitions.going_on import departed
 from .transitions.halts import interrupt_failed
 from .transitions.native import resume_failed
 
@@ -49,11 +50,12 @@ class NativeRuns:
                 await self._native.move(*what.again)
             else:
                 await self._native.resume()
-        except DualdbgError:
+        except DualdbgError as error:
             if what.dead:
                 await self._native.close(grace=0.0)  # there is nothing that it could still hold
                 return
-            await self._stays_held()
+            if not isinstance(error, AnswerOwed):
+                await self._stays_held()
             raise
 
     async def _stays_held(self) -> None:
@@ -70,6 +72,10 @@ class NativeRuns:
             await self._native.interrupt()
         except DualdbgError as error:
             self._loop.put(interrupt_failed, error)
+
+    def went_on(self) -> None:
+        """gdb lets the target run, as it was asked to long before."""
+        self._loop.put(departed)
 
     def refused(self, event: engine.NativeRefused) -> None:
         """gdb had taken a request to let the target run, and gave up."""

@@ -465,6 +465,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeStopped: lambda session, event: session.loop.put(native_stopped, event),
     engine.NativeExited: Session._native_exited,
     engine.NativeRefused: lambda session, event: session.native_runs.refused(event),
+    engine.NativeWentOn: lambda session, event: session.native_runs.went_on(),
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
     engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from ...backends.native import Move
-from ...errors import CommandError, DualdbgError, WrongState
+from ...errors import AnswerOwed, CommandError, DualdbgError, WrongState
 from ...waiting import first_of, to_its_end
 from ..engines import Running
 from ..loop import Loop
@@ -45,7 +45,8 @@ class NativeDeparture:
     async def perform(self, plan: NativePlan) -> None:
         """Perform the plan, until gdb has let the target run.
 
-        Raises CommandError when gdb refuses: the stop is as it was then.
+        Raises CommandError when gdb refuses: the stop is as it was then; AnswerOwed when gdb does not say in time
+        whether it lets the target run: what it says later is an event.
         """
         momentary = Momentary()
         armed: int | None = None
@@ -64,11 +65,8 @@ class NativeDeparture:
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
         armed = await self._arm(plan, gdb_thread)
-        try:
-            await self._breakpoints.set(plan.places, gdb_thread, momentary)
-        except DualdbgError:
-            await self._breakpoints.remove(momentary)
-            raise
+        with_breakpoints = self._breakpoints.set(plan.places, gdb_thread, momentary)
+        await self._breakpoints.all_or_none(with_breakpoints, momentary)
         return armed
 
     async def _arm(self, plan: NativePlan, gdb_thread: int) -> int | None:
@@ -96,10 +94,12 @@ class NativeDeparture:
             else:
                 thread = None if plan.move is Move.CONTINUE else plan.gdb_thread
                 await self._native.move(plan.move, thread, plan.level, plan.places.moved_to)
-        except CommandError:
+        except AnswerOwed:
+            raise
+        except DualdbgError:
             await self._loop.ask(native_refused)
-            await self._freezer.release()
-            await self._breakpoints.take_back()
+            await self._loop.guarded(self._freezer.release())
+            await self._loop.guarded(self._breakpoints.take_back())
             raise
         await self._loop.ask(departed)
 
@@ -115,11 +115,7 @@ class PythonDeparture:
     async def perform(self, plan: PythonPlan) -> None:
         """Perform the plan, until debugpy was asked. Raises WrongState when a native stop comes first."""
         momentary = Momentary()
-        try:
-            await self._prepare(plan, momentary)
-        except DualdbgError:
-            await self._breakpoints.remove(momentary)
-            raise
+        await self._breakpoints.all_or_none(self._prepare(plan, momentary), momentary)
         if plan.step is None:
             await self._leave(plan)
             return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from functools import partial
 
 from ...backends.native import PYTHON_OBJECT, WantedResult
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
+from ...waiting import to_its_end
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..ports import Halting
@@ -144,6 +145,17 @@ class MomentaryBreakpoints:
         """Remove the breakpoints of a step, perhaps of one that did not begin."""
         if momentary.numbers:
             await self._native.delete_breakpoints(momentary.numbers)
+
+    async def all_or_none(self, work: Awaitable[None], momentary: Momentary) -> None:
+        """Do the work, which adds breakpoints to ``momentary``. They are removed where it fails or is given up.
+
+        What gdb was asked to insert it inserts, so a work that is given up is done first: its numbers would be lost.
+        """
+        try:
+            await to_its_end(work)
+        except BaseException:
+            await to_its_end(self.remove(momentary))
+            raise
 
     async def _set_ends(self, places: StopPoints, gdb_thread: int, momentary: Momentary) -> None:
         returns = [(frame.pc, frame.sp or 0) for frame in places.returns]

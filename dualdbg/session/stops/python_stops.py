@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause
-from ...errors import CommandError, ThreadGone, WrongState
+from ...errors import CommandError, EngineLost, ThreadGone, WrongState
 from ...model import Location, Notice, PythonFrame, Value
 from ...symbols.torch.compiled_code import with_computed
 from ..effects import PreparePython, ReadPython
@@ -18,6 +17,7 @@ from ..transitions.python import (
     python_leaving_read,
     python_place_read,
     python_ready,
+    python_unjudged,
     python_unread,
 )
 from .facts import Need, Picture, PythonHold, PythonPosition
@@ -41,7 +41,11 @@ class PythonStops:
     read_meanwhile: Callable[[], None] = lambda: None
 
     async def read(self, effect: ReadPython) -> None:
-        """Read one fact and report it, or report that a native stop came first."""
+        """Read one fact and report it. A stop that cannot be read is shown as it is."""
+        if not await self.loop.guarded(self._read(effect)):
+            self.loop.put(python_unjudged, effect.hold)
+
+    async def _read(self, effect: ReadPython) -> None:
         hold = effect.hold
         try:
             if effect.need is Need.PLACE:
@@ -52,7 +56,7 @@ class PythonStops:
                 self.loop.put(python_hits_read, hold, await self.hits.at_stop(hold))
         except WrongState:  # gdb came first; debugpy answers when the target runs again
             self.loop.put(python_unread, hold, not self.inspector.hears_python)
-        except ThreadGone:  # it has its turn again when debugpy stops it anew
+        except (ThreadGone, EngineLost):  # it has its turn again when debugpy, or another one, stops it anew
             self.loop.put(python_unread, hold, True)
         except CommandError as error:  # debugpy knows no such stop: it has let go of the thread
             self.loop.tell(Notice("error", error.message, error.hint))
@@ -64,12 +68,18 @@ class PythonStops:
         if not hold.shown:
             await self.loop.guarded(self.steps.stopped_in_python(effect.cancel_native))
         await self.loop.guarded(self.breakpoints.count_all_passed_over())
-        thread, result = self.inspector.plain_thread(hold.tid), None
-        with contextlib.suppress(WrongState):  # gdb came first; what is read is not shown now
-            result = await self._result(hold)
+        results: list[Value | None] = []
+        await self.loop.guarded(self._read_result(hold, results))
         self.read_meanwhile()
         top = None if hold.top is None else with_computed(hold.top)
-        self.loop.put(python_ready, hold, Picture(thread, top, result=result))
+        result = results[0] if results else None
+        self.loop.put(python_ready, hold, Picture(self.inspector.plain_thread(hold.tid), top, result=result))
+
+    async def _read_result(self, hold: PythonHold, results: list[Value | None]) -> None:
+        try:
+            results.append(await self._result(hold))
+        except WrongState:  # gdb came first; what is read is not shown now
+            return
 
     async def _result(self, hold: PythonHold) -> Value | None:
         """What the Python function has returned that the step under way has left."""

@@ -9,8 +9,9 @@ from ..stops.facts import NativeFacts, NativeHold, Picture, Show
 
 
 def begin(state: TargetState) -> Effects:
-    """The target is ready to run its program."""
-    state.phase = State.RUNNING
+    """The target is ready to run its program, unless it has ended before."""
+    if state.phase is State.STARTING:
+        state.phase = State.RUNNING
     return []
 
 
@@ -28,6 +29,8 @@ def take_interrupts(state: TargetState, wanted: bool) -> Effects:
 
 def attached(state: TargetState, hold: NativeHold) -> Effects:
     """gdb holds a process that was running. That is its first stop, and it is told when everything is ready."""
+    if state.phase is not State.STARTING:  # it has ended, or gdb has
+        return []
     state.phase, state.grip, state.native = State.RUNNING, Grip.SHOWN, hold
     state.facts = NativeFacts(hold.event)
     state.epoch += 1
@@ -36,6 +39,8 @@ def attached(state: TargetState, hold: NativeHold) -> Effects:
 
 def attach_ready(state: TargetState, picture: Picture, reason: Reason, description: str) -> Effects:
     """The first stop is known, and commands may be given. :func:`tell_attached` tells it."""
+    if not _is_held(state):
+        return []
     state.phase = State.NATIVE_STOPPED
     state.stop = state.stop_of(Language.NATIVE, Show(reason, (), description), picture)
     return []
@@ -43,9 +48,15 @@ def attach_ready(state: TargetState, picture: Picture, reason: Reason, descripti
 
 def run_for_a_moment(state: TargetState) -> Effects:
     """The process that is being attached to runs until :func:`keep_held`, and nobody is told."""
-    assert state.phase is State.RUNNING and state.grip is Grip.SHOWN
+    if not _is_held(state):
+        return []
     state.grip = Grip.FREE
     return [Resume()]
+
+
+def _is_held(state: TargetState) -> bool:
+    """Whether gdb still holds the process that is being attached to: it may have been killed meanwhile."""
+    return state.phase is State.RUNNING and state.grip is Grip.SHOWN
 
 
 def keep_held(state: TargetState, halt: Halt) -> Effects:

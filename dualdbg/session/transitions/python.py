@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ...backends import events as engine
 from ...backends import python as debugpy
-from ...model import Language, State
+from ...model import Language, Reason, State
 from ..effects import Effects, Forget, Post, PreparePython, ReadPython
 from ..state import Grip, TargetState
 from ..stepping.unfinished import cut_short, python_step_done
 from ..stops.classifier import classify_python
-from ..stops.facts import GoOn, Met, Need, Picture, PythonHold, PythonPosition, Show
+from ..stops.facts import Met, Need, Picture, PythonHold, PythonPosition, Show
 
 
 def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
@@ -62,6 +62,16 @@ def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
     if gone and state.python_holds.get(hold.event.debugpy_thread) is hold:
         del state.python_holds[hold.event.debugpy_thread]
     return next_python_stop(state)
+
+
+def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
+    """What a stop means could not be worked out (the user was told why): it is shown as it is."""
+    if not _is_read(state, hold):
+        return next_python_stop(state)
+    if state.is_mute:  # it is read again when gdb has let go
+        state.reading = None
+        return []
+    return _show_python(state, hold, Show(Reason.PAUSE, ()))
 
 
 def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effects:
@@ -123,14 +133,24 @@ def _decide_python(state: TargetState, hold: PythonHold) -> Effects:
     verdict = classify_python(hold, state.situation())
     if isinstance(verdict, Need):
         return [ReadPython(hold, verdict)]
+    if isinstance(verdict, Show):
+        return _show_python(state, hold, verdict)
+    _met(state, hold)
+    state.reading = None
+    state.leaving = verdict.step
+    state.python_holds.clear()
+    return [Post(debugpy.move(verdict.request, hold.event.debugpy_thread))]
+
+
+def _met(state: TargetState, hold: PythonHold) -> None:
+    """What was expected of debugpy has come."""
     state.entry_expected = False
     if hold.event.cause is engine.PythonCause.PAUSED:
         state.pause_owed = False
-    if isinstance(verdict, GoOn):
-        state.reading = None
-        state.leaving = verdict.step
-        state.python_holds.clear()
-        return [Post(debugpy.move(verdict.request, hold.event.debugpy_thread))]
+
+
+def _show_python(state: TargetState, hold: PythonHold, verdict: Show) -> Effects:
+    _met(state, hold)
     state.leaving = None
     hold.verdict = verdict
     if hold.shown:
