@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import partial
+
 from ..backends import events as engine
 from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
@@ -30,12 +33,15 @@ class NativeRuns:
         inspector: Inspector,
         freezer: Freezer,
         breakpoints: BreakpointTable,
+        target_ends: Callable[[float], Awaitable[bool]] | None = None,
     ) -> None:
+        """``target_ends``: whether the target ends within so many seconds, as the kernel says it without another."""
         self._loop = loop
         self._native = native
         self._inspector = inspector
         self._freezer = freezer
         self._breakpoints = breakpoints
+        self._target_ends = target_ends or partial(ends_within, loop.state.pid)
 
     def resume(self, what: effect.Resume) -> None:
         """Let the target run. A refusal of gdb is told, and becomes a stop."""
@@ -82,7 +88,7 @@ class NativeRuns:
         self._loop.background(self._not_resumed(event))
 
     async def _not_resumed(self, event: engine.NativeRefused) -> None:
-        if await ends_within(self._loop.state.pid, GDB_GRACE):
+        if await self._target_ends(GDB_GRACE):
             await self._native.close(grace=0.0)  # there is nothing that it could still hold
             return
         await self._stays_held()

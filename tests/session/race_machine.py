@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from dualdbg.backends.events import NativeStopped, PythonCause, StopCause
 from dualdbg.backends.python import evaluate
-from dualdbg.errors import DualdbgError, EngineTimeout
+from dualdbg.errors import AnswerOwed, DualdbgError, EngineTimeout
 from dualdbg.model import Language, Reason, State, Thread
 from dualdbg.session.state import OVER, Grip
 from dualdbg.session.stops.facts import NativeHold, Picture
@@ -32,6 +32,7 @@ from dualdbg.session.transitions.ending import detached, target_died
 from dualdbg.waiting import to_its_end
 from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
+from tests.session.fakes.debugpy import NoAnswer
 from tests.session.fakes.front_end import FrontEnd
 from tests.session.fakes.readers import FOR_A_FRONT_END
 from tests.session.fakes.world import FILE, INTERNAL, LINE, MAIN, PID, TIDS, WORKER, World
@@ -443,7 +444,10 @@ class Races(RuleBasedStateMachine):
                 waiting.append((name, task, started))
             elif not task.cancelled() and (error := task.exception()) is not None:
                 assert isinstance(error, DualdbgError), error
-                assert not isinstance(error, EngineTimeout), f"{name} was not answered: {error}"
+                unanswered = isinstance(error, EngineTimeout) and not isinstance(
+                    error, (AnswerOwed, NoAnswer)
+                )
+                assert not unanswered, f"{name} was not answered: {error}"
         self.commands = waiting
 
     def teardown(self) -> None:

@@ -36,7 +36,14 @@ REACHED = {
     *("resume_failed", "letting_go", "target_died", "gdb_lost", "repaired", "debugpy_lost", "debugpy_missed"),
     *("halt_wanted", "halt_done", "pause_wanted", "pause_look_due", "pause_refused", "interrupt_failed"),
     *("python_stopped", "python_continued", "python_place_read", "python_hits_read", "python_leaving_read"),
-    *("python_unread", "python_ready", "library_passed_over", "answer_owed", "answer_came"),
+    *(
+        "python_unread",
+        "python_unjudged",
+        "python_ready",
+        "library_passed_over",
+        "answer_owed",
+        "answer_came",
+    ),
     *(
         "leave_natively",
         "departed",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 
-from ...backends.native import PYTHON_OBJECT, WantedResult
+from ...backends.native import PYTHON_OBJECT, StepEndNumbers, WantedResult
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ...waiting import to_its_end
@@ -61,41 +61,45 @@ class MomentaryBreakpoints:
         if places.detour is not None:
             if momentary.detours:
                 await self._native.delete_breakpoints(list(momentary.detours))
+                momentary.inserted -= set(momentary.detours)
             place = (places.detour.pc, places.detour.sp or 0)
-            numbers = await self._native.insert_step_ends(gdb_thread, (place,), (), ())
+            numbers = await self._ends_at(momentary, gdb_thread, [place])
             momentary.detours = dict.fromkeys(numbers.returns, places.detour.line)
         if places.catches:
             catches = [(address, 0) for address in self._handlers.begin_catch(None)]
-            numbers = await self._native.insert_step_ends(gdb_thread, (), (), catches)
+            numbers = await self._ends_at(momentary, gdb_thread, catches=catches)
             momentary.all_catches.update(dict.fromkeys(numbers.catches, places.catches))
         entries = [await self._entry(address) for address in places.entries]
         inlined = [body for address in entries for body in code.inlined_bodies(address)]
         if inlined:
             visits = {one.address: one.function for one in await self._native.function_visits(inlined)}
             for visit, function in visits.items():
-                number = await self._native.insert_at_function(visit, function, gdb_thread)
+                insertion = self._native.insert_at_function(visit, function, gdb_thread)
+                (number,) = await self._kept(momentary, _as_list(insertion))
                 momentary.entries[number] = visit
             around = {start for start, end, _ in inlined if any(start <= visit < end for visit in visits)}
             entries = [address for address in entries if address not in around]
-        momentary.entries.update(await self._at_bodies(entries, gdb_thread))
-        momentary.entries.update(await self._at(places.exact, gdb_thread))
+        momentary.entries.update(await self._at_bodies(entries, gdb_thread, momentary))
+        momentary.entries.update(await self._at(places.exact, gdb_thread, momentary))
         if places.bodies is not None:
             momentary.has_bodies = True
             module = code.module_at(places.bodies)
-            momentary.entries.update(await self._in_all(module, gdb_thread))
-            momentary.entries.update(await self._put_into_libraries(module, places.bodies, gdb_thread))
+            momentary.entries.update(await self._in_all(module, gdb_thread, momentary))
+            momentary.entries.update(
+                await self._put_into_libraries(module, places.bodies, gdb_thread, momentary)
+            )
         for module in code.operator_modules() if places.operators else ():
-            momentary.entries.update(await self._in_all(module, gdb_thread))
+            momentary.entries.update(await self._in_all(module, gdb_thread, momentary))
         if places.calls is not None:
             momentary.calls = places.calls
-            momentary.callees.update(await self._at(places.calls.callees, gdb_thread))
-            momentary.sites.update(await self._at(places.calls.sites, gdb_thread))
+            momentary.callees.update(await self._at(places.calls.callees, gdb_thread, momentary))
+            momentary.sites.update(await self._at(places.calls.sites, gdb_thread, momentary))
         if places.lines is not None:
-            momentary.lines.update(await self._at_lines(places.lines, gdb_thread))
+            momentary.lines.update(await self._at_lines(places.lines, gdb_thread, momentary))
         if places.chosen is not None:
-            momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread))
+            momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread, momentary))
         if places.moved_to is not None:
-            momentary.chosen.update(await self._at([places.moved_to], gdb_thread))
+            momentary.chosen.update(await self._at([places.moved_to], gdb_thread, momentary))
 
     async def foresee(self, entries: Iterable[int]) -> None:
         """Have gdb read what breakpoints at these entries will need, where that is soon done."""
@@ -147,12 +151,9 @@ class MomentaryBreakpoints:
             await self._native.delete_breakpoints(momentary.numbers)
 
     async def all_or_none(self, work: Awaitable[None], momentary: Momentary) -> None:
-        """Do the work, which adds breakpoints to ``momentary``. They are removed where it fails or is given up.
-
-        What gdb was asked to insert it inserts, so a work that is given up is done first: its numbers would be lost.
-        """
+        """Do the work, which adds breakpoints to ``momentary``. They are removed where it fails or is given up."""
         try:
-            await to_its_end(work)
+            await work
         except BaseException:
             await to_its_end(self.remove(momentary))
             raise
@@ -167,7 +168,7 @@ class MomentaryBreakpoints:
         result = None
         if places.left is not None and self.reads_results:
             result, momentary.left = self._wanted_result(places.left), places.left.name
-        numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches, result)
+        numbers = await self._ends_at(momentary, gdb_thread, returns, pads, catches, result)
         momentary.notes.update(numbers.notes)
         momentary.landings.update(numbers.returns)
         momentary.pads.update(zip(numbers.pads, places.pads, strict=True))
@@ -192,16 +193,16 @@ class MomentaryBreakpoints:
                 await self._reader.prepare_lines(module)
         return self._code.entry(address)
 
-    async def _in_all(self, module: Module | None, gdb_thread: int) -> dict[int, int]:
+    async def _in_all(self, module: Module | None, gdb_thread: int, momentary: Momentary) -> dict[int, int]:
         """Breakpoints at every function of an extension's own code."""
         functions = self._code.functions(module) if module is not None else []
         if module is None or not functions:
             return {}
         await self._reader.prepare_lines(module)
-        return await self._at_bodies(functions, gdb_thread)
+        return await self._at_bodies(functions, gdb_thread, momentary)
 
     async def _put_into_libraries(
-        self, module: Module | None, address: int, gdb_thread: int
+        self, module: Module | None, address: int, gdb_thread: int, momentary: Momentary
     ) -> dict[int, int]:
         """Breakpoints at lines of the source of a function that the compiler has put into functions of libraries."""
         if module is None or module.library is None or self._reader.load_of(module) is not Load.WHOLE:
@@ -214,13 +215,13 @@ class MomentaryBreakpoints:
             lines = await self._native.lines_of_source(address)
             found = self._code.in_library_functions(module, lines)
             self._known_lines[key] = [one - module.bias for one in found]
-        return await self._at([one + module.bias for one in self._known_lines[key]], gdb_thread)
+        return await self._at([one + module.bias for one in self._known_lines[key]], gdb_thread, momentary)
 
-    async def _at_bodies(self, functions: list[int], gdb_thread: int) -> dict[int, int]:
+    async def _at_bodies(self, functions: list[int], gdb_thread: int, momentary: Momentary) -> dict[int, int]:
         """Breakpoints at functions, behind the prologue where there is debug info. Returns addresses by gdb's
         numbers.
         """
-        return await self._at(await self._bodies(functions), gdb_thread)
+        return await self._at(await self._bodies(functions), gdb_thread, momentary)
 
     async def _bodies(self, functions: list[int]) -> list[int]:
         """Where breakpoints on functions belong. It is asked once of each, when gdb has what it gets of its file."""
@@ -243,14 +244,45 @@ class MomentaryBreakpoints:
             return None
         return module.library.identity, function - module.bias
 
-    async def _at_lines(self, lines: OtherLines, gdb_thread: int) -> list[int]:
+    async def _at_lines(self, lines: OtherLines, gdb_thread: int, momentary: Momentary) -> list[int]:
         places = [(place.address, place.inlined) for place in lines.places]
-        return await self._native.insert_step_lines(gdb_thread, lines.pc, lines.top, places)
+        insertion = self._native.insert_step_lines(gdb_thread, lines.pc, lines.top, places)
+        return await self._kept(momentary, insertion)
 
-    async def _at(self, addresses: Iterable[int], gdb_thread: int) -> dict[int, int]:
+    async def _at(self, addresses: Iterable[int], gdb_thread: int, momentary: Momentary) -> dict[int, int]:
         """Breakpoints at these very addresses. Returns the addresses by gdb's numbers."""
         wanted = sorted(set(addresses))
         if not wanted:
             return {}
-        numbers = await self._native.insert_breakpoints(gdb_thread, wanted)
+        numbers = await self._kept(momentary, self._native.insert_breakpoints(gdb_thread, wanted))
         return dict(zip(numbers, wanted, strict=True))
+
+    async def _ends_at(
+        self,
+        momentary: Momentary,
+        gdb_thread: int,
+        returns: Sequence[tuple[int, int]] = (),
+        pads: Sequence[tuple[int, int, bool]] = (),
+        catches: Sequence[tuple[int, int]] = (),
+        result: WantedResult | None = None,
+    ) -> StepEndNumbers:
+        async def insert() -> StepEndNumbers:
+            numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches, result)
+            momentary.inserted.update(numbers.notes, numbers.returns, numbers.pads, numbers.catches)
+            return numbers
+
+        return await to_its_end(insert())
+
+    async def _kept(self, momentary: Momentary, insertion: Awaitable[list[int]]) -> list[int]:
+        """The numbers of breakpoints that gdb inserts. They are known too where the step is given up meanwhile."""
+
+        async def insert() -> list[int]:
+            numbers = await insertion
+            momentary.inserted.update(numbers)
+            return numbers
+
+        return await to_its_end(insert())
+
+
+async def _as_list(number: Awaitable[int]) -> list[int]:
+    return [await number]

@@ -136,9 +136,13 @@ class Momentary:
     left: str | None = None
     notes: set[int] = field(default_factory=set)
     lines: set[int] = field(default_factory=set)
+    inserted: set[int] = field(
+        default_factory=set
+    )  # all of them, and those of which it is not known yet what they are
 
     @property
     def numbers(self) -> list[int]:
         """gdb's numbers of them all."""
         ends = [*self.landings, *self.detours, *self.pads, *self.catches, *self.all_catches]
-        return [*ends, *self.entries, *self.chosen, *self.callees, *self.sites, *self.notes, *self.lines]
+        named = [*ends, *self.entries, *self.chosen, *self.callees, *self.sites, *self.notes, *self.lines]
+        return list(dict.fromkeys([*named, *self.inserted]))

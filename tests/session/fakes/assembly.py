@@ -63,7 +63,7 @@ def assemble(world: World) -> Session:
     )
     freezer = session.freezer = Freezer(loop, gdb, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
-    session.native_runs = NativeRuns(loop, gdb, inspector, freezer, table)
+    session.native_runs = NativeRuns(loop, gdb, inspector, freezer, table, world.ends_within)
     session.debugpy_requests = DebugpyRequests(loop, python)
     code: Any = FakeCode()
     probe: Any = FakeProbe(world)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from dualdbg.backends.events import PythonContinued, PythonOutput
 from dualdbg.backends.python import PythonRequest
-from dualdbg.errors import CommandError, EngineLost
+from dualdbg.errors import CommandError, EngineLost, EngineTimeout
 
 from .world import FILE, LINE, TIDS, World
 
@@ -20,6 +20,10 @@ SKIPPED = (
 )
 # May be posted while gdb holds the program: debugpy reads it when that runs again.
 _FOR_LATER = ("disconnect", "setBreakpoints", "setExceptionBreakpoints")
+
+
+class NoAnswer(EngineTimeout):
+    """This debugpy has kept its answer to itself."""
 
 
 class FakeDebugpy:
@@ -43,10 +47,17 @@ class FakeDebugpy:
     def connected(self) -> bool:
         return self._world.debugpy_alive
 
-    async def request(self, request: PythonRequest[Any], deadline: float = 20.0) -> Any:
+    def request(self, request: PythonRequest[Any], deadline: float = 20.0) -> Coroutine[Any, Any, Any]:
         """Who asks gives way to a native stop, even to one that comes in this very moment."""
+        self._check_hears(request)
+        return self._requested(request, deadline)
+
+    async def _requested(self, request: PythonRequest[Any], deadline: float) -> Any:
         if not self._world.debugpy_alive:
             raise EngineLost("debugpy is not connected")
+        if request.command in ("evaluate", "stackTrace") and self._world.chance.random() < 0.01:
+            await asyncio.sleep(deadline)
+            raise NoAnswer(f"debugpy did not answer {request.command} within {deadline:g} s")
         return await self._answer(request)
 
     def post(
@@ -77,6 +88,9 @@ class FakeDebugpy:
     def _check(self, request: PythonRequest[Any]) -> None:
         if not self._world.debugpy_alive:
             raise EngineLost("debugpy is not connected")
+        self._check_hears(request)
+
+    def _check_hears(self, request: PythonRequest[Any]) -> None:
         if request.command not in _FOR_LATER and self._is_shown() and self._world.held is not None:
             self._world.broken.append(f"{request.command} was asked of a mute debugpy")
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dualdbg.backends.events import StopCause
+from dualdbg.backends.events import NativeRefused, NativeWentOn, StopCause
 from dualdbg.backends.native import (
     Access,
     Move,
@@ -15,7 +15,7 @@ from dualdbg.backends.native import (
     StepResult,
     WantedResult,
 )
-from dualdbg.errors import CommandError, EngineLost
+from dualdbg.errors import AnswerOwed, CommandError, EngineLost
 
 from .world import Point, World
 
@@ -38,6 +38,7 @@ class FakeGdb:
         self._pipe = asyncio.Lock()
         self._number = 100
         self.closed = False
+        self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
 
     @property
     def running(self) -> bool:
@@ -87,7 +88,21 @@ class FakeGdb:
             if move is not Move.CONTINUE:
                 self._world.stepping = move.name
 
+        if self._world.chance.random() < 0.02:
+            self._late.append(asyncio.ensure_future(self._go_late(go)))
+            raise AnswerOwed("gdb did not answer -exec-continue within 30 s")
         await self._command(go)
+
+    async def _go_late(self, go: Callable[[], None]) -> None:
+        await asyncio.sleep(self._world.chance.choice((0.01, 1.0, 5.0)))
+        try:
+            await self._command(go)
+        except CommandError as error:
+            self._world.report(NativeRefused(error.message))
+        except EngineLost:
+            return
+        else:
+            self._world.report(NativeWentOn())
 
     async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         return await self._command(lambda: ReturnAddress(0x180, 64))

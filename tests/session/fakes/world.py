@@ -252,6 +252,11 @@ class World:
         for report in reports:
             asyncio.get_running_loop().call_later(self.delay(), report)
 
+    async def ends_within(self, seconds: float) -> bool:
+        """As ``process_end.py`` waits for it."""
+        await asyncio.sleep(seconds if self.alive else 0.0)
+        return not self.alive
+
     def report_exit(self) -> None:
         """gdb says how the program ended."""
         if self.gdb_alive:
