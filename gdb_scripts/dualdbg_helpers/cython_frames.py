@@ -89,16 +89,13 @@ def _author_line(address: int) -> Tuple[int, str]:
     inner, block = None, gdb.block_for_pc(address)
     while block is not None and not (block.function is not None and is_cython_authors(block.function.name)):
         inner, block = block.function or inner, block.superblock
+    if block is None:
+        return 0, ""
     position = gdb.find_pc_line(address)
-    table = (
-        block.function.symtab
-        if block is not None and inner is not None
-        else position.symtab
-        if block is not None
-        else None
-    )
+    table, line = position.symtab, position.line
+    if inner is not None:
+        table, line = block.function.symtab, inner.line
     file = table.filename if table is not None else ""
-    line = inner.line if inner is not None else position.line
     return line, file if file.endswith(CYTHON_SOURCES) else ""
 
 
