@@ -39,7 +39,10 @@ _PROGRAM = Path(__file__).with_name("_torture_program.py")
 _SURE = re.compile(
     r"_ZN2at4_ops\d+(mm|relu|sort|cumsum|_fft_r2c|arange|where_self|addmm|conv2d)\d*(4call|10redispatch)"
 )
-_SURE_PYTHON = re.compile(r"builtin_(ord|hash|divmod|sorted|chr)$")
+# A stripped interpreter has those names alone that it exports.
+_SURE_PYTHON = re.compile(
+    r"builtin_(ord|hash|divmod|sorted|chr)$|Py(Sequence_List|Unicode_Join|Number_(Power|Divmod)|Dict_Items)$"
+)
 _LIKELY = re.compile(r"_ZN?K?(2at4_ops|2at6native|3c10|5torch8autograd)")
 
 

@@ -1,9 +1,9 @@
-"""Which function of a Cython source a line belongs to, by indentation. Pure."""
+"""Which function of a Cython source a line belongs to, by indentation, and which lines may run. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .cython_names import ACCESSORS, CythonName, Part
@@ -14,6 +14,11 @@ _CLASS = re.compile(r"(?:cdef\s+)?(?:public\s+|api\s+|cppclass\s+)*class\s+(?P<n
 _PROPERTY = re.compile(r"property\s+(?P<name>\w+)\s*:")
 _DEF = re.compile(r"(?:async\s+)?def\s+(?P<name>\w+)")
 _C_FUNCTION = re.compile(r"(?:cdef|cpdef)\b[^=#(]*?(?P<name>\w+)\s*\(")
+# Statements of which no code is made: what only declares something, and the words before a block.
+_IDLE = re.compile(
+    r"(?:else|try|finally)\s*:\s*(?:#.*)?$|(?:cdef|cpdef)\b[^=(]*$|(?:global|nonlocal|ctypedef|cimport)\b"
+    r"|(?!(?:else|try|finally)\s*:)\w+\s*:[^=]*$|@|\"\"\"|'''"
+)
 _STRING = re.compile(r"\"\"\"|'''")
 
 
@@ -31,13 +36,9 @@ def functions_of(lines: Sequence[str]) -> list[Function]:
     found: list[Function] = []
     # Indentation, name, and the index in ``found`` of a function.
     open_: list[tuple[int, str, int | None]] = []
-    quoted: str | None = None
-    continued = 0
-    for number, text in enumerate(lines, 1):
-        was_quoted, quoted = quoted is not None, _quote_after(text, quoted)
-        was_continued, continued = continued > 0, max(continued + _opened(text, was_quoted), 0)
+    for number, text, begins in _statements(lines):
         stripped = text.strip()
-        if was_quoted or was_continued or not stripped or stripped.startswith("#"):
+        if not begins:
             _extend(found, open_, number if stripped and not stripped.startswith("#") else None)
             continue
         indentation = len(text) - len(text.lstrip())
@@ -53,6 +54,24 @@ def functions_of(lines: Sequence[str]) -> list[Function]:
             found.append(Function(path, number, number))
             open_.append((indentation, function["name"], len(found) - 1))
     return found
+
+
+def statements_of(lines: Sequence[str]) -> frozenset[int]:
+    """The lines at which a statement begins that has something to run. Lines count from 1."""
+    rows = _statements(lines)
+    return frozenset(number for number, text, begins in rows if begins and not _IDLE.match(text.strip()))
+
+
+def _statements(lines: Sequence[str]) -> Iterator[tuple[int, str, bool]]:
+    """The lines with their numbers, and whether a statement begins there: not within a text or brackets."""
+    quoted: str | None = None
+    continued = 0
+    for number, text in enumerate(lines, 1):
+        was_quoted, quoted = quoted is not None, _quote_after(text, quoted)
+        was_continued, continued = continued > 0, max(continued + _opened(text, was_quoted), 0)
+        stripped = text.strip()
+        is_within = was_quoted or was_continued
+        yield number, text, not is_within and bool(stripped) and not stripped.startswith("#")
 
 
 def _extend(found: list[Function], open_: list[tuple[int, str, int | None]], number: int | None) -> None:

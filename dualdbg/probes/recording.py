@@ -51,8 +51,8 @@ SLOT, SLOTS = 128, 1 << 14
 class Shared:
     """Where things are in the shared memory, in bytes from its beginning; ``capacity``: records of a ring.
 
-    The first word is how far the thread's own pointer to its Python thread state is from the thread pointer; 0 where
-    that is not known.
+    The first word is how far the thread's own pointer to its Python thread state is from the thread pointer, in its
+    lower half; the upper half says the same of another one, which is taken where the first one is null. 0: not known.
     """
 
     rings: int = 0
@@ -323,10 +323,17 @@ def _python(writer: Writer, trace: Trace, scratch: str) -> None:
     writer.branch("JNE_REL32_64", unknown)
     writer.number("rcx", trace.memory)
     _follow(writer, "rcx", 0, unknown)
-    state = iced.MemoryOperand(base=iced.Register.RCX, displ=0, displ_size=0, seg=iced.Register.FS)
-    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R64_RM64, register("rcx"), state))
-    writer.rr("TEST_RM64_R64", "rcx", "rcx")
+    writer.rr("MOV_R64_RM64", "rdx", "rcx")
+    writer.rr("MOVSXD_R64_RM32", "rcx", "ecx")
+    _thread_local(writer, "rcx")
+    has_state = writer.new_label()
+    writer.branch("JNE_REL32_64", has_state)
+    writer.ri("SAR_RM64_IMM8", "rdx", 32)
     writer.branch("JE_REL32_64", unknown)
+    writer.rr("MOV_R64_RM64", "rcx", "rdx")
+    _thread_local(writer, "rcx")
+    writer.branch("JE_REL32_64", unknown)
+    writer.here(has_state)
     _follow(writer, "rcx", places.frame, unknown)
     if places.inner is not None:
         _follow(writer, "rcx", places.inner, unknown)
@@ -355,6 +362,13 @@ def _python(writer: Writer, trace: Trace, scratch: str) -> None:
     writer.number("rdx", 0)
     _both(writer, "rdx", "rdx")
     writer.here(known)
+
+
+def _thread_local(writer: Writer, to: str) -> None:
+    """Read the thread's own word that is so far from its thread pointer; the flags say whether it is 0."""
+    place = iced.MemoryOperand(base=register(to), displ=0, displ_size=0, seg=iced.Register.FS)
+    writer.add(iced.Instruction.create_reg_mem(iced.Code.MOV_R64_RM64, register(to), place))
+    writer.rr("TEST_RM64_R64", to, to)
 
 
 def _mark(writer: Writer, identity: Identity, scratch: str) -> None:

@@ -1,11 +1,11 @@
-"""Cython sources on disk: their functions and length, read once as long as a file stays the same."""
+"""Cython sources on disk: their functions and lines, read once as long as a file stays the same."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..known.cython_source import Function, functions_of
+from ..known.cython_source import Function, functions_of, statements_of
 from ..source_files import read_regular
 
 _LARGEST = 10_000_000  # bytes
@@ -13,10 +13,11 @@ _LARGEST = 10_000_000  # bytes
 
 @dataclass(frozen=True)
 class Source:
-    """The ``functions`` of a source, and how many ``lines`` it has."""
+    """The ``functions`` of a source, how many ``lines`` it has, and at which of them ``statements`` begin that run."""
 
     functions: list[Function]
     lines: int
+    statements: frozenset[int]
 
 
 _read: dict[str, tuple[tuple[int, int], Source]] = {}
@@ -37,6 +38,6 @@ def source_of(path: str | None) -> Source | None:
         lines = read_regular(path).decode("utf-8", "replace").splitlines()
     except OSError:
         return None
-    source = Source(functions_of(lines), len(lines))
+    source = Source(functions_of(lines), len(lines), statements_of(lines))
     _read[path] = state, source
     return source

@@ -79,8 +79,8 @@ class Lines(Protocol):
     def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
         """Of several. Raises DualdbgError where the interpreter is gone."""
 
-    def state_offset(self) -> int | None:
-        """How far a thread's pointer to its thread state is from its thread pointer; None where nobody tells it."""
+    def state_offsets(self) -> Sequence[int]:
+        """How far a thread's pointers to its thread state are from its thread pointer; none where nobody tells it."""
 
 
 @dataclass
@@ -226,14 +226,13 @@ class Collector:
 
     def _look_for_python(self, source: Source) -> None:
         """From when the place of thread states is known on, records have their line."""
-        if source.memory.state_offset or (source.looks > _OFTEN and source.looks % _LOOKS):
+        if source.memory.state_offsets or (source.looks > _OFTEN and source.looks % _LOOKS):
             source.looks += 1
             return
         source.looks += 1
         source.lines = source.lines or source.python()
-        offset = source.lines.state_offset() if source.lines is not None else None
-        if offset is not None:
-            source.memory.state_offset = offset
+        if source.lines is not None:
+            source.memory.state_offsets = source.lines.state_offsets()
 
     def _add(self, index: int, source: Source, piece: memoryview) -> None:
         counts = self._tallies[index].sites()

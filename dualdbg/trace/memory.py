@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from ..probes import recording
 from ..probes.recording import Shared
@@ -62,13 +62,18 @@ class TraceMemory:
         return self._words[self.shared.counter(probe) // _WORD]
 
     @property
-    def state_offset(self) -> int:
-        """How far a thread's pointer to its Python thread state is from its thread pointer; 0: not known."""
-        return self._words[0]
+    def state_offsets(self) -> Sequence[int]:
+        """How far a thread's pointers to its Python thread state are from its thread pointer: the one that is read
+        first, and another where that is null. None: not known.
+        """
+        halves = self._words[0].to_bytes(_WORD, "little")
+        found = (int.from_bytes(half, "little", signed=True) for half in (halves[:4], halves[4:]))
+        return [one for one in found if one]
 
-    @state_offset.setter
-    def state_offset(self, offset: int) -> None:
-        self._words[0] = offset & (1 << 64) - 1
+    @state_offsets.setter
+    def state_offsets(self, offsets: Sequence[int]) -> None:
+        first, second = (*offsets, 0, 0)[:2]
+        self._words[0] = (second & (1 << 32) - 1) << 32 | first & (1 << 32) - 1
 
     def take(self, complete: Callable[[memoryview, int], int] = complete) -> Iterator[memoryview]:
         """The records that are complete and were not taken yet, in pieces of whole records, as words.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -41,19 +41,24 @@ class PythonLines:
     _known: dict[tuple[int, int], CodeInfo] = field(default_factory=dict)  # by address and mark
     _layout: PythonLayout = field(init=False)
 
-    def state_offset(self) -> int | None:
-        """How far a thread's pointer to its thread state is from its thread pointer; None where no thread tells it."""
+    def state_offsets(self) -> Sequence[int]:
+        """How far a thread's pointers to its thread state are from its thread pointer: the ones that have to be tried,
+        in this order; none where no thread tells it.
+
+        What the C library keeps for pthread_getspecific stays while the thread has no GIL. From 3.15 on it is a
+        thread-local variable, as that of the GIL's holder: where the only thread has the GIL they look alike.
+        """
         memory = self.read()
         candidates: list[int] | None = None
         try:
             threads = PythonReader(memory, self.interpreter).read(with_frames=False).threads
         except DualdbgError:
-            return None
+            return ()
         for thread in threads:
             found = _offsets(memory, thread.pthread, thread.address)
             candidates = found if candidates is None else [one for one in candidates if one in found]
-        # What the C library keeps for pthread_getspecific stays while the thread has no GIL; it lies above.
-        return max(candidates, default=None, key=lambda one: (one > 0, -abs(one))) if candidates else None
+        near = sorted(candidates or (), key=lambda one: (one < 0, abs(one)))
+        return near[:1] if near and near[0] > 0 else near[:2]
 
     def of(self, places: Collection[tuple[int, int]]) -> dict[tuple[int, int], PythonLine | None]:
         """The line of each pair of a code object and an instruction; None where the code object is gone.

@@ -57,9 +57,9 @@ class ToldLines:
         self.look()
         return {place: self._lines.get(place[0]) for place in places}
 
-    def state_offset(self) -> int | None:
+    def state_offsets(self) -> Sequence[int]:
         """Nobody needs one."""
-        return None
+        return ()
 
     def look(self) -> None:
         """Read what was told since."""
@@ -85,7 +85,7 @@ class PythonMemory:
         self.shared = Shared.for_records(1) if records else Shared()
         self._descriptors = [_made(size) for size in (self.shared.size, _TOLD)]
         self.memory = TraceMemory(f"/proc/self/fd/{self._descriptors[0]}", self.shared, 0)
-        self.memory.state_offset = 1  # nobody has to look for the place of thread states
+        self.memory.state_offsets = (1,)  # nobody has to look for the place of thread states
         self._told = mmap.mmap(self._descriptors[1], _TOLD)
         self._told[:8] = (8).to_bytes(8, "little")
         self.lines = ToldLines(self._told)

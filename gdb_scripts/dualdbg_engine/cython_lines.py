@@ -42,6 +42,7 @@ class Function(NamedTuple):
     entered: "list[int]"
     whole: "set[Place]"
     sure: "set[Place]"
+    is_plain: bool
 
     def is_sure_of(self, lines: "Container[tuple[str, int]]") -> bool:
         """Whether it is certain that these lines are run where :meth:`entries_of` has them and nowhere else."""
@@ -110,7 +111,7 @@ def function_at(entry: int, end: int) -> Function:
     table = gdb.find_pc_line(entry).symtab
     is_plain = table is not None and is_optimized(table.producer) is False
     sure = {place for place in places.values() if place is not None} if is_plain else calling
-    return Function(entry, following, places, sorted(counting), whole, sure)
+    return Function(entry, following, places, sorted(counting), whole, sure, is_plain)
 
 
 def _that_count(

@@ -146,13 +146,18 @@ def _file_of(block: gdb.Block | None) -> str | None:
 
 
 def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
-    """File and line of an address in the author's code of Cython: the next one of the source where that address has one
-    of Python's headers, without a call that is known.
+    """File and line of an address in the author's code of Cython.
+
+    Where a statement begins it is that one's, though code that was inlined by a later line was moved there; where the
+    address has a line of Python's headers, without a call that is known, the next one of the source.
     """
+    position = gdb.find_pc_line(address)
+    is_own = position.symtab is not None and position.symtab.filename.endswith(CYTHON_SOURCES)
+    if is_own and _begins_statement(address, position):
+        return position.symtab.fullname(), position.line
     block = inner_function(address)
     if block is None or file is None or not file.endswith(".h"):
         return file, line
-    position = gdb.find_pc_line(address)
     for _ in range(_MOST_RUNS):
         if position.last is None or position.last + 1 >= block.end:
             break

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import gdb
+from dualdbg_helpers import cython_frames
 from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
@@ -162,11 +163,11 @@ def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
     function = frame.function()
     file = table.fullname() if table is not None else None
     line = position.line if table is not None and position.line else None
-    if function is not None and frame.newer() is None:
-        if is_cython_authors(function.name):
+    if function is not None and is_cython_authors(function.name):
+        if cython_frames.is_innermost(frame):
             file, line = source_lines.line_of_cython(frame.pc(), file, line)
-        elif frame.type() == gdb.NORMAL_FRAME:
-            file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
+    elif function is not None and frame.newer() is None and frame.type() == gdb.NORMAL_FRAME:
+        file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     elif function is not None and is_call and frame.level() == 1:
         file, line = source_lines.line_of_throw(frame.pc() - 1, function, file, line)
     return {

@@ -34,7 +34,9 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             rows += function_visits([(start, end, author) for author in authors])
             continue
         function = function_at(start, end)
-        is_sure = function.is_sure_of(lines)
+        # Where all code is in its place, a line without any has nothing to run.
+        is_meant = function.is_plain or any(number == line for _, number in lines)
+        is_sure = is_meant and function.is_sure_of(lines)
         for address in function.entries_of(lines, begun):
             place = function.places[address]
             assert place is not None

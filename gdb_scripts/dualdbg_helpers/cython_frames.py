@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import gdb
-from dualdbg_shared.binding_names import is_cython_authors
+from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
 
 _VARIABLE = "__pyx_v_"  # Cython/Compiler/Naming.py: var_prefix
 _CLOSURE = "__pyx_cur_scope"
@@ -15,6 +15,8 @@ _OPTIONAL = "__pyx_optional_args"  # a struct of those with a default that a cde
 _GIVEN = "__pyx_n"  # how many of them the caller has given
 _GENERATOR = "__pyx_generator"
 _MOST_SCOPES = 10
+_MOST_RUNS = 32  # of instructions of one line, at which the beginning of a statement is looked for
+_NOT_KNOWN = "dualdbg_not_known"
 # Texts in quotes, members, and names. Only the last are looked at.
 _TOKEN = re.compile(
     r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?:\.|->)\s*[^\W\d]\w*|\$\w+|\b\d[\w.]*|(?P<name>[^\W\d]\w*)"
@@ -22,18 +24,79 @@ _TOKEN = re.compile(
 
 
 def names_in(frame: Any) -> Dict[str, str]:
-    """The author's names of the variables of a frame, each with its C expression; empty where it is not Cython's."""
+    """The author's names of the variables of a frame, each with its C expression; empty where it is not Cython's.
+
+    Where a value cannot be told, its expression has no value, and the error says why.
+    """
     try:
         block = frame.block()
     except RuntimeError:  # no debug info
         return {}
-    return _names_of(block, frame.pc())
+    names = _names_of(block, frame.pc())
+    # A call is where the source has it: the values of the frames that have called are those of their lines.
+    return _not_known(names) if names and is_innermost(frame) and _is_moved(frame.pc()) else names
+
+
+def is_innermost(frame: Any) -> bool:
+    """Whether nothing of the author's is further in than a frame, and it has called nothing that was not inlined."""
+    newer = frame.newer()
+    while newer is not None:
+        function = newer.function()
+        if newer.type() != gdb.INLINE_FRAME or (function is not None and is_cython_authors(function.name)):
+            return False
+        newer = newer.newer()
+    return True
 
 
 def names_at(address: int) -> Dict[str, str]:
     """:func:`names_in` for frames that stand at an address."""
     block = gdb.block_for_pc(address)
-    return {} if block is None else _names_of(block, address)
+    names = {} if block is None else _names_of(block, address)
+    return _not_known(names) if names and _is_moved(address) else names
+
+
+def _not_known(names: Dict[str, str]) -> Dict[str, str]:
+    # What a closure keeps is in memory, which has it before anything else is called.
+    return {
+        name: "$%s()" % _NOT_KNOWN if expression.startswith(_VARIABLE) else expression
+        for name, expression in names.items()
+    }
+
+
+def _is_moved(address: int) -> bool:
+    """Whether an instruction of a line of the author's is among those of another line, which began last.
+
+    Debug info has the values that the variables have where that other line is run: what lies between the two may not
+    have been done.
+    """
+    line, file = _author_line(address)
+    at = gdb.find_pc_line(address)
+    for _ in range(_MOST_RUNS if file else 0):
+        if at.symtab is None:
+            return False
+        if at.symtab.filename == file:
+            begin = {row.pc for row in at.symtab.linetable().line(at.line) or ()}
+            if address in begin:
+                return False
+            if at.pc in begin:
+                return bool(at.line != line)
+        at = gdb.find_pc_line(at.pc - 1)
+    return False
+
+
+def _author_line(address: int) -> Tuple[int, str]:
+    """The line of the author's at which an instruction is, and its file: of what was inlined there that of the call."""
+    inner, block = None, gdb.block_for_pc(address)
+    while block is not None and not (block.function is not None and is_cython_authors(block.function.name)):
+        inner, block = block.function or inner, block.superblock
+    if block is None:
+        return 0, ""
+    position = gdb.find_pc_line(address)
+    table, line = position.symtab, position.line
+    if inner is not None:
+        table, line = block.function.symtab, inner.line
+    file = table.filename if table is not None else ""
+    return line, file if file.endswith(CYTHON_SOURCES) else ""
 
 
 def argument_names_in(block: Any) -> Optional[List[str]]:
@@ -128,3 +191,14 @@ def translated(text: str, names: Dict[str, str]) -> str:
     if not names:
         return text
     return _TOKEN.sub(lambda match: names.get(match["name"] or "", match[0]), text)
+
+
+class _NotKnown(gdb.Function):
+    """What stands for a variable of which debug info has a value of another line."""
+
+    def invoke(self, *arguments: Any) -> Any:
+        """No value."""
+        raise gdb.GdbError("not known here: the compiler has moved this code of the line in front of others")
+
+
+_NotKnown(_NOT_KNOWN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dualdbg.known.cython_names import Part, constructor, cython_function
-from dualdbg.known.cython_source import Function, function_at, functions_of
+from dualdbg.known.cython_source import Function, function_at, functions_of, statements_of
 
 TABLE = frozenset(
     {
@@ -122,3 +122,34 @@ def test_each_line_of_a_source_belongs_to_a_function() -> None:
     assert owner("yield 1") == ("wait", "inner")
     assert owner("await inner") == ("wait",)
     assert Function(("twice",), 29, 29) in functions
+
+
+RUN = '''\
+def run(x: int,
+        y=1):  #
+    """Text
+    a = 1
+    """
+    cdef int declared, other
+    cdef int given = 0  #
+    total: cython.double
+    kept: cython.double = 0  #
+    try:  # nothing
+        if x:  #
+            x = [1,  #
+                 2]
+        else:
+            pass  #
+    finally:
+        # a = 1
+        continue  #
+
+    else: x()  #
+'''
+
+
+def test_the_statements_that_run() -> None:
+    """What only declares something has no code, nor have the words before a block."""
+    lines = RUN.splitlines()
+    wanted = {number for number, line in enumerate(lines, 1) if line.endswith("  #")}
+    assert statements_of(lines) == (wanted | {1}) - {2}

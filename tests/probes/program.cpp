@@ -13,7 +13,7 @@ struct Item {
     const char *name;
 };
 
-extern "C" __attribute__((noinline, noclone)) long work(int number, Item *item, const char *text) {
+extern "C" __attribute__((noipa)) long work(int number, Item *item, const char *text) {
     long values = item ? item->values[1] : 0;
     asm volatile("" : "+r"(values));
     return number + values + text[0];

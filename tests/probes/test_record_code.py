@@ -168,7 +168,17 @@ def test_a_reader_beside_them_gets_each_record_once(library: ctypes.CDLL, memory
     assert list(by_thread.values()) == [rounds * calls] * 8
 
 
-def test_the_python_line_is_that_of_the_caller(library: ctypes.CDLL, memory: TraceMemory) -> None:
+def null_offset() -> int:
+    """Of a word of the C library's data of a thread that is 0."""
+    words = memoryview(ctypes.string_at(threading.get_ident(), 0x900)).cast("Q")
+    return next(8 * at for at in reversed(range(len(words))) if words[at] == 0)
+
+
+@pytest.mark.parametrize("is_second", [False, True])
+def test_the_python_line_is_that_of_the_caller(
+    library: ctypes.CDLL, memory: TraceMemory, is_second: bool
+) -> None:
+    """Also where the place that is looked at first has no thread state: that of the GIL's holder, from 3.15 on."""
     image = AddressSpace(os.getpid())
     image.refresh()
     interpreter = find_interpreter(image.modules)
@@ -176,9 +186,9 @@ def test_the_python_line_is_that_of_the_caller(library: ctypes.CDLL, memory: Tra
     read = partial(ProcessMemory, os.getpid())
     layout = layout_of(read(), interpreter.runtime, interpreter.version)
     lines = PythonLines(interpreter, read)
-    offset = lines.state_offset()
-    assert offset is not None
-    memory.state_offset = offset
+    offsets = lines.state_offsets()
+    assert offsets
+    memory.state_offsets = (null_offset(), offsets[0]) if is_second else offsets
     places = PythonPlaces(
         interpreter.runtime + layout.finalizing,
         layout.current_frame,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import Exited, NativeFrame, Stopped
+from dualdbg.model import BreakpointState, Exited, NativeFrame, Stopped
 from tests.session.driver import Driver, run_session
 from tests.support import require
 
@@ -31,19 +31,23 @@ print(fastc.poly_sum([1.0, 2.0, 3.0], abs))
 """
 
 
-@pytest.fixture
-def script(tmp_path: Path) -> Path:
+def built(folder: Path, source: str, program: str, *options: str) -> Path:
     """The program, beside the module, of which Cython and the compiler name the source without its folder."""
     require(importlib.util.find_spec("Cython"), "Cython is not installed")
-    (tmp_path / "fastc.pyx").write_text(SOURCE)
-    (tmp_path / "program.py").write_text(PROGRAM)
+    (folder / "fastc.pyx").write_text(source)
+    (folder / "program.py").write_text(program)
     subprocess.run(
-        [sys.executable, "-m", "cython", "-3", "--line-directives", "fastc.pyx"], cwd=tmp_path, check=True
+        [sys.executable, "-m", "cython", "-3", "--line-directives", "fastc.pyx"], cwd=folder, check=True
     )
-    compiler = ["cc", "-O2", "-g", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", "fastc.c"]
+    compiler = ["cc", *options, "-g", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", "fastc.c"]
     target = f"fastc{sysconfig.get_config_var('EXT_SUFFIX')}"
-    subprocess.run([*compiler, "-o", target], cwd=tmp_path, check=True)
-    return tmp_path / "program.py"
+    subprocess.run([*compiler, "-o", target], cwd=folder, check=True)
+    return folder / "program.py"
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    return built(tmp_path, SOURCE, PROGRAM, "-O2")
 
 
 def test_what_cython_adds_is_no_line_of_the_source(script: Path) -> None:
@@ -69,3 +73,36 @@ def test_what_cython_adds_is_no_line_of_the_source(script: Path) -> None:
     # From 3.12 on Py_INCREF is always inlined: code of it has the line before, and is shown at the line that calls it.
     most = 1 if sys.version_info >= (3, 12) else 0
     assert all(abs(line - number) <= most for number, shown in body.items() for line in shown)
+
+
+GONE = """\
+def picked(int n, f):
+    cdef int i, kept = 0
+    for i in range(n):
+        if i == 1:
+            kept = i + 5
+        else:
+            f(i)
+    f(n)
+"""
+GONE_PROGRAM = """\
+import fastc
+fastc.picked(4, abs)
+print("over")
+"""
+
+
+def test_a_statement_without_code_is_not_told_to_stop_elsewhere(tmp_path: Path) -> None:
+    """gdb goes on to the next line with code, which another way through the function may lead to."""
+    script = built(tmp_path, GONE, GONE_PROGRAM, "-O2", "-gno-statement-frontiers")
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.resume()
+        await driver.stop()
+        gone = driver.session.breakpoints.get(1)
+        assert gone.state is not BreakpointState.VERIFIED
+        assert gone.message is not None and gone.message.startswith("fastc.pyx:5 has no code of its own: ")
+        await driver.finish_run()
+
+    run_session(work, script, 'fastc.pyx:5 log "x"', "program.py:2", "program.py:3")

@@ -110,10 +110,10 @@ def inlined(tmp_path: Path) -> Callable[[str], tuple[Path, Env]]:
     return build
 
 
-@pytest.mark.parametrize(("level", "line"), [("-O0", 8), ("-O2", 7)])
+@pytest.mark.parametrize(("level", "lines"), [("-O0", {8}), ("-O2", {7, 8})])
 def test_a_function_that_begins_with_an_inlined_one(
     level: str,
-    line: int,
+    lines: set[int],
     inlined: Callable[[str], tuple[Path, Env]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,8 +127,9 @@ def test_a_function_that_begins_with_an_inlined_one(
         for now in (True, False)
     )
     assert at_once == later
-    # Debug info has the first instruction of -O2 on line 4, which is not this function's.
-    assert at_once[0][0][::2][:2] == ("begins", line)
+    # Debug info of -O2 has the first instruction on line 4, which is not this function's; GCC 16's knows the call.
+    function, line = at_once[0][0][::2][:2]
+    assert function == "begins" and line in lines
 
 
 def test_symbols_that_gdb_needs_at_a_stop_stay(

@@ -87,18 +87,22 @@ async def walk(driver: Driver, kind: str) -> list[int]:
     ("function", "inside", "behind"),
     rows.some(
         [
-            ("sorts", "return a < b", "seen = v[0]"),
-            ("calls", "return x + n", "seen = v[1]"),
-            ("once", "seen = n + 1", "return seen"),
+            ("sorts", ("seen = a;", "return a < b"), "seen = v[0]"),
+            ("calls", ("return x + n",), "seen = v[1]"),
+            ("once", ("seen = n + 1",), "return seen"),
         ],
         2,
     ),
 )
-def test_a_lambda_is_entered_and_left(script: Path, function: str, inside: str, behind: str) -> None:
+def test_a_lambda_is_entered_and_left(
+    script: Path, function: str, inside: tuple[str, ...], behind: str
+) -> None:
+    """Debug info may have the code of its last line in what it was inlined into (GCC 16)."""
     found = run_session(lambda driver: walk(driver, "step"), script, function)
     lines = [LINES[number - 1] for number in found]
-    assert any(inside in line for line in lines), lines
-    last = max(at for at, line in enumerate(lines) if inside in line)
+    entered = [at for at, line in enumerate(lines) if any(text in line for text in inside)]
+    assert entered, lines
+    last = max(entered)
     assert any(behind in line for line in lines[last:]), lines
 
 

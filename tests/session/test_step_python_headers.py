@@ -13,6 +13,7 @@ from dualdbg.model import NativeFrame
 from tests import support
 from tests.session.driver import Driver, run_session
 
+# A step out of a function ends where a statement begins in the one that called: GCC 16 leaves none but that of a call.
 # GCC leaves of PyUnicode_CheckExact one comparison, with a line of object.h and no block of its own.
 SOURCE = """\
 #include <Python.h>
@@ -59,6 +60,7 @@ static PyObject *join(PyObject *self, PyObject *item) {
     Joined joined = {NULL, NULL, 1};
     if (add(&joined, item) < 0)
         return NULL;
+    PyErr_Clear();
     return joined.item;
 }
 

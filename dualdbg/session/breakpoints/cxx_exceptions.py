@@ -52,11 +52,22 @@ class Throw:
 
 
 def _site(stack: Stack) -> str:
-    site = next((frame for frame in stack.frames[1:] if _is_site(frame)), None)
+    frames = [frame for frame in stack.frames[1:] if _is_site(frame)]
+    site = next(iter(frames), None)
+    for frame in frames[1:]:
+        # The optimiser extends what was inlined by the call behind it, which has the line of the function around.
+        if not (isinstance(site, NativeFrame) and isinstance(frame, NativeFrame) and _is_part(site, frame)):
+            break
+        site = frame
     if not isinstance(site, NativeFrame):
         return " in native code"
     place = f" at {PurePath(site.file).name}:{site.line}" if site.file else ""
     return f" in {site.function or hex(site.pc)}{place}"
+
+
+def _is_part(inner: NativeFrame, around: NativeFrame) -> bool:
+    """Whether an inlined function is told at the very line that calls it."""
+    return inner.inlined and inner.line is not None and (inner.file, inner.line) == (around.file, around.line)
 
 
 def _is_site(frame: object) -> bool:

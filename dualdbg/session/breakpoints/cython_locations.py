@@ -75,6 +75,10 @@ class CythonLocations:
         visits = [one for one in visits if one.line is None or one.line <= source.lines]
         # gdb goes on to a line with code.
         code = min((one.line for one in visits if one.line is not None and one.line >= line), default=line)
+        if code > line and source.statements.isdisjoint(range(line, code)):
+            # Nothing runs before it, so that is what the line means.
+            visits = await self._native.line_visits(file, code, False)
+            visits = [one for one in visits if one.line is None or one.line <= source.lines]
         owner = function_at(source.functions, code)
         begins = function_at(source.functions, line)
         if begins is not None and begins.first == line:

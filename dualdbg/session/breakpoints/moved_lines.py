@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from ...backends.native import CodeAddress
+from .cython_locations import CythonPlace
 
 
 def elsewhere(file: str, line: int | None, places: Sequence[CodeAddress]) -> str | None:
@@ -20,3 +21,11 @@ def elsewhere(file: str, line: int | None, places: Sequence[CodeAddress]) -> str
     function = (first.function or "another function").partition("(")[0]
     behind = ", which begins behind it" if all(one.begins is not None for one in places) else ""
     return f"{name}:{line} has no code: it stops at line {first.line}, in {function}{behind}"
+
+
+def of_cython(what: str, line: int | None, places: Sequence[CythonPlace]) -> str | None:
+    """That the places of a line of optimised Cython are another line's. None where one is the line's own."""
+    lines = [one.location.line for one in places]
+    if line is None or line in lines or not lines:
+        return None
+    return f"{what} has no code of its own: it stops at line {lines[0]}, which may run more or less often, or never"

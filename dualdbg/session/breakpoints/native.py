@@ -26,7 +26,7 @@ from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
-from .moved_lines import elsewhere
+from .moved_lines import elsewhere, of_cython
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points, Wanted
@@ -426,7 +426,7 @@ class NativeBreakpoints:
     async def _bind_cython(self, wanted: Wanted, what: str, places: list[CythonPlace]) -> None:
         for one in places:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
-        wanted.doubt_if_unsure(places, _MIXED.format(what))
+        wanted.doubt_if_unsure(places, of_cython(what, wanted.spec.line, places) or _MIXED.format(what))
 
     async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
         found = await self._cython.of_line(file, line)
