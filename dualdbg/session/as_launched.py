@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
 from ..shared.libraries import holds_interpreter
+from ..shared.python_command import read, with_site, without_site
 from ..symbols.address_space import root_of
 from ..target.launcher import Launch
 from ..target.peers import is_ours, user_of
@@ -30,6 +32,21 @@ def as_launched(pid: int) -> Launch:
 def command_of(pid: int) -> list[str]:
     """The command line of a process. Raises OSError when it is gone."""
     return Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]
+
+
+def keeps_python_out(pid: int) -> tuple[str, str] | None:
+    """Why the interpreter that the process runs will not join, and what to type instead; None where it may.
+
+    Raises OSError when the process is gone.
+    """
+    words = command_of(pid)
+    if not words or not holds_interpreter(str(Path(f"/proc/{pid}/exe").readlink())):
+        return None
+    option = without_site(read(words).options)
+    if option is None:
+        return None
+    why = f"the interpreter's option {option} keeps the debugger out of Python: C code alone can be stopped"
+    return why, f"without it Python joins: dualdbg run --native {shlex.join(with_site(words))}"
 
 
 def _unasked(pid: int) -> str:

@@ -15,7 +15,7 @@ from ..backends.debugpy import DebugpyEngine
 from ..backends.gdb import GdbEngine
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
 from ..in_thread import in_thread
-from ..model import State
+from ..model import Notice, State
 from ..patience import patient
 from ..symbols.cache import index_folder
 from ..symbols.gdb_feed.unpacked_debug_info import debug_folder
@@ -23,6 +23,7 @@ from ..target.calls import MeetingPoint
 from ..target.launcher import Meeting
 from . import host_python
 from .announcement import announce_start
+from .as_launched import keeps_python_out
 from .assembly import asked_of_debugpy
 from .options import Options
 from .refusals import attach_refused, gdb_unusable
@@ -73,11 +74,13 @@ class Beginning:
     options: Options
     configure: Callable[[Session], Awaitable[None]] | None
 
-    async def run_natively(self, let_go: Callable[[], Awaitable[None]]) -> None:
-        """Let a program that is not Python run, once ``let_go`` has let it."""
+    async def run_natively(self, let_go: Callable[[], Awaitable[None]], notice: Notice | None = None) -> None:
+        """Let a program that is not Python run, once ``let_go`` has let it. ``notice`` is told before."""
         session = self.session
         await self._set_breakpoints()
         announce_start(session.loop, None, self.native.version)
+        if notice is not None:
+            session.loop.tell(notice)
         await self._configure()
         session.new_program.begin()
         await let_go()
@@ -86,6 +89,12 @@ class Beginning:
     async def run_host(self) -> None:
         """Let a program run that may start an interpreter: that one's Python joins then."""
         session, point = self.session, self.point
+        let_go = partial(in_thread, session.target.let_go)
+        kept_out = keeps_python_out(session.pid)
+        if kept_out is not None:
+            session.breakpoints.python_impossible(kept_out[0])
+            await self.run_natively(let_go, Notice("warning", *kept_out))
+            return
         session.breakpoints.python_comes_later()
         replaced = asyncio.Event()
         session.new_program.at_end_of_program.append(replaced.set)
@@ -94,7 +103,7 @@ class Beginning:
             *(point.failure, self.native.version, point.caller, replaced),
         )
         session.background(joining)
-        await self.run_natively(partial(in_thread, session.target.let_go))
+        await self.run_natively(let_go)
 
     async def start_python(self) -> None:
         """Let the interpreter start, wait for its debugpy, let the program run. Raises TargetError, EngineTimeout."""

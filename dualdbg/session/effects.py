@@ -111,6 +111,11 @@ class Interrupt:
 
 
 @dataclass(frozen=True)
+class Release:
+    """Frozen threads stand as they were: what gdb holds is shown, and work of ours may have been about to end."""
+
+
+@dataclass(frozen=True)
 class Post:
     """A request to debugpy whose answer no transition waits for.
 
@@ -190,6 +195,7 @@ Effect = Union[
     PreparePython,
     Resume,
     Interrupt,
+    Release,
     Post,
     AnswerHalt,
     LookLater,

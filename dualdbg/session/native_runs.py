@@ -69,6 +69,10 @@ class NativeRuns:
         await self._loop.guarded(self._freezer.release())
         self._loop.put(resume_failed, self._inspector.plain_thread(None))
 
+    def release(self) -> None:
+        """Put frozen threads back to where they stood."""
+        self._loop.background(self._loop.guarded(self._freezer.release()))
+
     def interrupt(self, what: effect.Interrupt) -> None:
         """Have gdb stop the target."""
         self._loop.background(self._ask_gdb_to_stop())

@@ -31,7 +31,7 @@ from .inspect.inspector import Inspector
 from .inspect.types_compiler import compile_types
 from .loop import Loop
 from .native_runs import GDB_GRACE, NativeRuns
-from .state import OVER, Pause, TargetState
+from .state import Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
 from .stepping.probe import Probe
@@ -340,8 +340,7 @@ class Session:
     async def _end_halt(self, halt: effect.Halt) -> None:
         """The work of a halt is done, and the target runs on."""
         try:
-            if self.state not in OVER:
-                await self.freezer.park()
+            await self.freezer.halt_over()
         finally:
             self.halts.end(halt)
 
@@ -489,6 +488,7 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.PreparePython: lambda session, what: session.background(session.python_stops.prepare(what)),
     effect.Resume: lambda session, what: session.native_runs.resume(what),
     effect.Interrupt: lambda session, what: session.native_runs.interrupt(what),
+    effect.Release: lambda session, what: session.native_runs.release(),
     effect.Post: lambda session, what: session.debugpy_requests.post(what),
     effect.AnswerHalt: lambda session, what: session.halts.answer(what),
     effect.LookLater: Session._look_later,

@@ -53,6 +53,13 @@ def without_site(options: Sequence[str]) -> Optional[str]:
     return next((word for word in options if _WITHOUT_SITE.match(word)), None)
 
 
+def with_site(words: Sequence[str]) -> List[str]:
+    """The command line of an interpreter, without what :func:`without_site` finds in it."""
+    command = read(words)
+    kept = [re.sub("[SEI]", "", word) if _WITHOUT_SITE.match(word) else word for word in command.options]
+    return [*words[:1], *(word for word in kept if word != "-"), *command.rest]
+
+
 def runs(words: Sequence[str], flags: Sequence[str], what: Sequence[str]) -> bool:
     """Whether a command line has an interpreter run ``what``: a script, or ``-m`` or ``-c`` and a value.
 

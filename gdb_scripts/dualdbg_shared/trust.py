@@ -51,9 +51,24 @@ def _is_root_s_and_sticky(folder: Path) -> bool:
     return status.st_uid == 0 and bool(status.st_mode & stat.S_ISVTX)
 
 
+def is_in_no_home(folder: Path) -> bool:
+    """Whether a folder would be in the user's home, and that is not there: whoever has none wants none.
+
+    So it is with accounts of services (``/nonexistent`` in Debian's passwd). Root could make it.
+    """
+    try:
+        home = Path("~").expanduser()
+    except RuntimeError:  # no HOME, and an account that no table knows
+        return False
+    return home.is_absolute() and home in folder.parents and not home.is_dir()
+
+
 def own_folder(folder: Path) -> Path | None:
-    """The folder, made where it is not there, for files that only the user may read; None where it would not be so."""
-    if not is_out_of_reach(folder):
+    """The folder, made where it is not there, for files that only the user may read; None where it would not be so.
+
+    A home that is not there is not made either.
+    """
+    if not is_out_of_reach(folder) or is_in_no_home(folder):
         return None
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -93,7 +93,7 @@ def test_ctrl_c_pauses_python_code(program: Write) -> None:
         screen.control("c")
         said = screen.prompt()
         while "* Paused: native" in said:  # the write of "ready" is still under way: it does not hold the GIL
-            assert "write" in said
+            assert "write" in screen.ask("bt")  # of a stripped C library the innermost frame has no name
             screen.run_on("c")
             screen.control("c")
             said = screen.prompt()

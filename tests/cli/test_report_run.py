@@ -167,25 +167,32 @@ def test_the_place_is_that_of_the_fault(tmp_path: Path) -> None:
     _run(tmp_path, "faults.py")
     (found,) = (tmp_path / "reports").glob("*.json")
     incident = json.loads(found.read_text())
-    place = r"\w*strlen\w* \(libc[^)]*\), called in helper \(faults\.py:2\)"
-    assert re.fullmatch(place, incident["place"])
+    name = r"(?:\w*strlen\w*|\?\?)"  # which strlen is for this processor is no name of a stripped C library
+    assert re.fullmatch(rf"{name} \(libc[^)]*\), called in helper \(faults\.py:2\)", incident["place"])
     frames = incident["processes"][0]["threads"][0]["frames"]
-    assert "strlen" in frames[0]["function"] and frames[0]["number"] == 0
+    assert re.fullmatch(name, frames[0]["function"] or "??") and frames[0]["number"] == 0
     text = found.with_suffix(".txt").read_text()
-    assert re.search(r" #0 c\+\+  \w*strlen", text)
-    assert "strlen" in found.with_suffix(".html").read_text()
+    assert re.search(rf" #0 c\+\+  {name}", text)
+    assert re.search(rf">#0<.*{name}", found.with_suffix(".html").read_text(), re.DOTALL)
+
+
+# CPython 3.12 and later count their own calls, and raise RecursionError: what fills the stack is not theirs.
+DEEP = """\
+__attribute__((noinline)) int two(volatile int *at);
+__attribute__((noinline)) int one(volatile int *at) { volatile int here = *at; return two(&here) + here; }
+int two(volatile int *at) { volatile int here = *at; return one(&here) + here; }
+"""
 
 
 def test_html_folds_cycles(tmp_path: Path) -> None:
-    program = (
-        "import ctypes, sys\nsys.setrecursionlimit(10**9)\ndef f(n): return back(n + 1)\n"
-        "back = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int)(f)\nf(0)\n"
-    )
+    (tmp_path / "deep.c").write_text(DEEP)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O0", "-o", "deep.so", "deep.c"], cwd=tmp_path, check=True)
+    program = "import ctypes\nctypes.CDLL('./deep.so').one(ctypes.byref(ctypes.c_int()))\n"
     (tmp_path / "deep.py").write_text(program)
     _run(tmp_path, "deep.py")
     (found,) = (tmp_path / "reports").glob("*.json")
     (finding,) = json.loads(found.read_text())["findings"]
     assert finding["kind"] == "crash" and "the stack of the thread is full" in finding["text"]
     shown = found.with_suffix(".html").read_text()
-    assert re.search(r"the same \d+ frames \d+ more times", shown)
+    assert re.search(r"the same 2 frames \d+ more times", shown)
     assert shown.count("<tr>") < 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dualdbg.backends.events import PythonCause, PythonStopped
-from dualdbg.model import Exit, Exited, Reason
+from dualdbg.model import Exit, Exited, Reason, Thread
 from dualdbg.session.effects import (
     AnswerHalt,
     Halt,
@@ -14,6 +14,7 @@ from dualdbg.session.effects import (
     PrepareNative,
     ReadNative,
     ReadPython,
+    Release,
     Resume,
 )
 from dualdbg.session.state import Grip
@@ -24,7 +25,7 @@ from dualdbg.session.transitions.going_on import (
     leave_natively,
 )
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
-from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped
+from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, native_unjudged
 from dualdbg.session.transitions.python import (
     python_place_read,
     python_stopped,
@@ -106,6 +107,19 @@ def test_a_pause_waits_for_work_that_meets_a_stop_which_is_for_nobody() -> None:
     assert state.grip is Grip.HALTED
     read = one(halt_done(state, halt), ReadNative)
     assert isinstance(read, ReadNative) and read.need is Need.PAUSE
+
+
+def test_at_a_stop_that_is_shown_in_the_middle_of_a_halt_frozen_threads_stand_as_they_were() -> None:
+    """Whoever had the halt may park them at any time until its end is heard of."""
+    state = running()
+    halt = Halt()
+    halt_wanted(state, halt)
+    interrupted(state)
+    need = one(native_stopped(state, LIBRARY), ReadNative)
+    assert isinstance(need, ReadNative)
+    assert Release() in native_unjudged(state, need.facts, Thread(PID, "main"))
+    assert state.grip is Grip.SHOWN
+    assert halt_done(state, halt) == [Release()]
 
 
 def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:

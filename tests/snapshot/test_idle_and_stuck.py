@@ -112,7 +112,8 @@ def program(folder: Path, text: str) -> Iterator[int]:
         try:
             yield pid
         finally:
-            os.kill(pid, signal.SIGSTOP)  # else a pool replaces those that end
+            os.kill(pid, signal.SIGSTOP)  # else a pool replaces, and reaps, those that end
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # all its threads have
             for child in children_of(pid):
                 os.kill(child, signal.SIGKILL)
 

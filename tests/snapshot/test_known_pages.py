@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from dualdbg.errors import UnreadableMemory
-from dualdbg.model import PythonFrame
+from dualdbg.model import Frame, PythonFrame
 from dualdbg.snapshot.capture import Wanted, capture
 from dualdbg.snapshot.facts import ProcessReport
 from dualdbg.snapshot.known import Known
@@ -229,10 +229,15 @@ def test_a_thread_that_has_woken_since_is_read_anew() -> None:
                     for each in threads
                 ]
                 assert names == place
-                assert all(each.stack.frames[0].function == "read" for each in threads)
+                # What ``read`` calls in glibc has no name where the library is stripped.
+                assert all(_first_name(each.stack.frames) == "read" for each in threads)
             assert spared > 10
         finally:
             process.kill()
+
+
+def _first_name(frames: Sequence[Frame]) -> str | None:
+    return next(frame.function for frame in frames if frame.function)
 
 
 def _waits(pid: int) -> bool:

@@ -165,6 +165,8 @@ print(objection(Path()))
 def test_who_has_the_group_as_the_own_one_is_in_it(tmp_path: Path, mallory: str, counts: bool) -> None:
     """The list of a group's members, group(5), does not have them."""
     support.require(os.geteuid() == 0, "root, to have other accounts", outside=True)
+    probe = subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL)
+    support.require(probe.returncode == 0, "mount namespaces", outside=True)
     (tmp_path / "passwd").write_text(
         f"root:x:0:0::/root:/bin/sh\nalice:x:4001:4001::/:/bin/sh\nmallory:x:{mallory}::/:/bin/sh\n"
     )
@@ -229,3 +231,32 @@ def test_a_history_that_others_could_read_is_the_user_s_alone_from_now_on(
     history_path().touch(0o644)
     add_to_history(history_path(), "print 1")
     assert history_path().stat().st_mode & 0o777 == 0o600
+
+
+def test_a_home_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+    """Accounts of services have none; root, and whoever may write above it, could make it."""
+    gone = tmp_path / "nonexistent"
+    program = tmp_path / "program.py"
+    program.write_text("pass\n")
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(support.ROOT), "HOME": str(gone)}
+    keep = (
+        f"import sys; sys.path.insert(0, {str(support.ROOT / 'gdb_scripts')!r})\n"
+        "from dualdbg.console.history import add_to_history, history_path\n"
+        "from dualdbg.symbols.cache import cache_directory, store\n"
+        "from dualdbg_helpers.layout.types_object import cache_folder\n"
+        "add_to_history(history_path(), 'print 1')\n"
+        "assert store('a', [b'b']).read_bytes() == b'b'\n"
+        "print(history_path(), cache_folder())\n"
+    )
+    for words in (
+        ["-c", keep],
+        *(
+            ["-m", "dualdbg", *command]
+            for command in (["doctor"], ["run", "--batch", str(program), "-x", "bt"])
+        ),
+    ):
+        done = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert not gone.exists(), words
+        if words[1] == keep:
+            assert done.stdout == "/dev/null/dualdbg/history /dev/null/dualdbg\n"

@@ -33,6 +33,7 @@ def test_the_folder_of_the_specification(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert cache.cache_directory() == tmp_path / "xdg" / "dualdbg"
     assert stat.S_IMODE((tmp_path / "xdg" / "dualdbg").stat().st_mode) == 0o700
     monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    (tmp_path / "home").mkdir()
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert cache.cache_directory() == tmp_path / "home" / ".cache" / "dualdbg"
 

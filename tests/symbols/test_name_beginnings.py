@@ -97,8 +97,8 @@ def test_functions_of_the_cxx_library() -> None:
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize("name", ["libc10.so", "libtorch_python.so"])
 def test_functions_of_pytorch(name: str) -> None:
-    spec = importlib.util.find_spec("torch")
-    assert spec is not None and spec.origin is not None
+    spec = require(importlib.util.find_spec("torch"), "PyTorch")
+    assert spec.origin is not None
     check(Objfile.open(Path(spec.origin).parent / "lib" / name), 300)
 
 

@@ -18,6 +18,7 @@ from ..engines import CallingTarget, CodeReading, Reading
 from ..inspect.inspector import Inspector
 from ..loop import Loop
 from ..ports import Halting
+from ..state import Grip
 
 # By machine: a function of the C library that makes a system call, and the instruction that does. On AArch64 it is one
 # that never waits: the kernel puts restart_syscall's number into x8 where a wait is restarted at its own instruction.
@@ -115,6 +116,11 @@ class Freezer:
         parked = [number for number, tid in numbers.items() if tid in self.frozen]
         assert self._instruction is not None  # found when the first thread was frozen
         await self._native.park(parked, self._instruction)
+
+    async def halt_over(self) -> None:
+        """The work of a halt is done, and the target is about to run: unless a stop that the work has met is shown."""
+        if not self._loop.state.is_over and self._loop.state.grip is not Grip.SHOWN:
+            await self.park()
 
     async def release(self) -> None:
         """The target is about to be looked at: every thread stands as it was. gdb holds the target."""

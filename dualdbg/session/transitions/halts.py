@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...errors import CommandError, DualdbgError
 from ...model import Notice, State
-from ..effects import AnswerHalt, Effects, Halt, Tell
+from ..effects import AnswerHalt, Effects, Halt, Release, Tell
 from ..state import Grip, TargetState
 from .grip import answer_halts, give_halt, interrupt_for_wishes, let_run
 from .native import decide_native
@@ -25,7 +25,11 @@ def halt_done(state: TargetState, halt: Halt) -> Effects:
     if state.holder is not halt:
         return []
     state.holder = None
-    if state.grip is not Grip.HALTED or state.is_over:
+    if state.is_over:
+        return []
+    if state.grip is Grip.SHOWN:  # its work has met a stop, and frozen threads were parked meanwhile
+        return [Release()]
+    if state.grip is not Grip.HALTED:
         return []
     if state.halts:
         return give_halt(state)

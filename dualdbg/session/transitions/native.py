@@ -14,6 +14,7 @@ from ..effects import (
     Post,
     PrepareNative,
     ReadNative,
+    Release,
     RenewDebugpy,
     Tell,
 )
@@ -89,7 +90,8 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
     state.settle(False)
     show = Show(Reason.PAUSE, (), facts.stop.words or None)
     stop = state.stop_of(Language.NATIVE, show, Picture(thread, None))
-    return [*effects, Forget(), *state.enter(State.NATIVE_STOPPED, stop)]
+    # Work of ours in whose middle it came may have parked them since they were released for it.
+    return [*effects, Forget(), Release(), *state.enter(State.NATIVE_STOPPED, stop)]
 
 
 def resume_failed(state: TargetState, thread: Thread) -> Effects:

@@ -75,11 +75,14 @@ class PythonSlots:
         return [address for index in range(count) if (address := self._slot(frame, index))]
 
     def guarded_objects(self, frame: int) -> list[int]:
-        """The part of the value stack below the innermost ``try`` or ``with`` block that runs: certainly in use."""
+        """The part of the value stack below the innermost ``try`` or ``with`` block that runs: certainly in use.
+
+        An empty place is 0.
+        """
         code = self._code(frame)
         first = len(code.names)
         height = min(self._guarded_height(frame, code), _MOST_STACK)
-        return [address for index in range(height) if (address := self._slot(frame, first + index))]
+        return [self._slot(frame, first + index) for index in range(height)]
 
     def _guarded_height(self, frame: int, code: _Code) -> int:
         layout, memory = self._reader.layout, self._reader.memory
@@ -151,7 +154,7 @@ def _number(cursor: Cursor) -> int:
 
 
 def readable_objects(slots: PythonSlots, frame: int, guarded: bool) -> list[int]:
-    """The result of one of the two methods; empty where the frame cannot be read."""
+    """The result of one of the two methods; none where the frame cannot be read."""
     try:
         return slots.guarded_objects(frame) if guarded else slots.all_objects(frame)
     except (UnreadableMemory, IndexError):

@@ -1,13 +1,15 @@
 """Locks of asyncio: for which one a task waits, which ones tasks have, and whether a task's wait may end by itself.
 
 An ``asyncio.Lock`` says nothing of its owner. Who has it is known where the ``async with`` block of a coroutine keeps
-the lock's ``__aexit__`` on the value stack of its frame (CPython 3.8 to 3.13).
+the lock's ``__aexit__`` on the value stack of its frame: up to CPython 3.13 as a bound method, from 3.14 on as the
+function and, behind it, the object that it is to be called with (``LOAD_SPECIAL``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from ...errors import UnreadableMemory
 from ...model import PythonFrame, Task, TaskState
@@ -98,16 +100,24 @@ class TaskLocks:
     def _managers(self, frame: PythonFrame) -> list[int]:
         """The context managers whose blocks a frame is in, the outermost first."""
         found = []
-        for address in readable_objects(self._slots, frame.address or 0, guarded=True):
+        kept = readable_objects(self._slots, frame.address or 0, guarded=True)
+        for address, above in pairwise([*kept, 0]):
             try:
-                kind = self._fields.kind(address)
-                if kind.tp_name == "method":
-                    function, owner = self._fields.member(address, 0), self._fields.member(address, 1)
-                    if self._fields.function(function)[1].rpartition(".")[2] in _EXITS:
-                        found.append(owner)
+                owner = self._manager(address, above)
             except self._errors:
                 continue  # no object after all
+            if owner:
+                found.append(owner)
         return found
+
+    def _manager(self, address: int, above: int) -> int:
+        """The context manager whose exit is at ``address`` on a value stack; 0 where that is something else."""
+        function, owner = address, above
+        if (kind := self._fields.kind(address).tp_name) == "method":
+            function, owner = self._fields.member(address, 0), self._fields.member(address, 1)
+        elif kind != "function":
+            return 0
+        return owner if self._fields.function(function)[1].rpartition(".")[2] in _EXITS else 0
 
     def _own(self, frame: PythonFrame) -> int | None:
         """The ``self`` of a method."""

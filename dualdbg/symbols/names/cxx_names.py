@@ -24,6 +24,7 @@ _SPECIAL = re.compile(
 _CLONES = re.compile(r"(?: \[clone [^\]]*\])+$")
 _CLONE = re.compile(r"\[clone ([^\]]*)\]")
 _QUALIFIERS = re.compile(r"(?: const| volatile| restrict| noexcept| ?&&?)*")
+_CONSTRAINT = " requires "  # behind the parameters and qualifiers of a function; GCC 14 and later mangle it
 _OPERATOR = re.compile(
     r"operator(?:"
     r"\(\)|\[\]|<=>|<<=|>>=|->\*|->|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|\^=|&=|\|="
@@ -49,8 +50,9 @@ class CxxName:
 
     ``components`` are the scopes and, last, the name itself, each as written (template arguments,
     ABI tags, and for a scope that is a function its parameters included). ``parameters`` is the
-    parenthesised list or None; ``qualifiers`` what follows it (``const``, ``&``); ``clones`` the
-    compiler's suffixes (``.cold``, ``.isra.0``); ``special`` a prefix such as ``vtable for``.
+    parenthesised list or None; ``qualifiers`` what follows it (``const``, ``&``), without a constraint
+    (``requires ...``); ``clones`` the compiler's suffixes (``.cold``, ``.isra.0``); ``special`` a prefix
+    such as ``vtable for``.
     """
 
     components: tuple[str, ...]
@@ -88,7 +90,7 @@ def parse(text: str) -> CxxName:
 
 
 def _scopes(text: str) -> tuple[tuple[str, ...], str | None, str]:
-    plain = _PLAIN.match(text)
+    plain = _PLAIN.match(text) if _CONSTRAINT not in text else None
     if plain and not _LOCAL_SCOPE.search(text, plain.end()):
         close = text.rfind(")")
         return tuple(plain.group().split("::")), text[plain.end() : close + 1], text[close + 1 :].strip()
@@ -125,7 +127,7 @@ def _scopes(text: str) -> tuple[tuple[str, ...], str | None, str]:
                 continue
             after = _QUALIFIERS.match(text, end)
             rest = after.end() if after else end
-            if rest >= length:
+            if rest >= length or text.startswith(_CONSTRAINT, rest):
                 components.append(text[start:at])
                 return tuple(components), text[at:end], text[end:rest].strip()
             at = rest if text.startswith("::", rest) else end

@@ -1,7 +1,8 @@
 """C++ names for people: the demangler of the C++ runtime that is on the machine. Rust's names by our own.
 
 ``__cxa_demangle`` (Itanium C++ ABI, 3.4) of libstdc++ or libc++abi; 3 us a name. What it refuses
-(135 of the 386,000 functions of libtorch_cpu with GCC 12's) goes to c++filt of the binutils, where that is installed.
+(135 of the 386,000 functions of libtorch_cpu with GCC 12's) goes to c++filt of the binutils, where that is installed;
+and what both refuse, as they do some constraints of GCC 14 and later, is demangled without its constraints.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import lru_cache
 from ...errors import TargetError
 from ...in_thread import run
 from ...patience import patient
+from .constraints import without_constraints
 from .rust_names import demangle_rust
 
 RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
@@ -44,7 +46,10 @@ def demangle_all(names: Iterable[bytes]) -> list[str]:
     if refused:
         filtered = _filter(frozenset(name for _, name in refused))
         for index, name in refused:
-            texts[index] = filtered.get(name, texts[index])
+            text = filtered.get(name, texts[index])
+            if text == texts[index]:
+                text = next(filter(None, map(one, without_constraints(name))), text)
+            texts[index] = text
     return texts
 
 

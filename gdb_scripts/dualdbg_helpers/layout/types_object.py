@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 from dualdbg_shared.patience import factor
-from dualdbg_shared.trust import is_out_of_reach
+from dualdbg_shared.trust import is_in_no_home, is_out_of_reach
 
 from ..errors import LayoutMissing
 from .model import Layout
@@ -40,7 +40,8 @@ def cache_folder():
         except RuntimeError:
             base = Path(os.devnull)
     folder = base / "dualdbg" / "layouts"
-    return folder if is_out_of_reach(folder) else Path(os.devnull) / "dualdbg"
+    is_good = is_out_of_reach(folder) and not is_in_no_home(folder)
+    return folder if is_good else Path(os.devnull) / "dualdbg"
 
 
 def _make(folder):
