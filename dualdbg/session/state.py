@@ -42,6 +42,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python_place_read    any                           the same, or debugpy goes on
     python_hits_read     any                           the same, or debugpy goes on
     python_leaving_read  any                           the same, or debugpy goes on
+    python_unjudged      any                           the same; the stop is shown as it is
     python_unread        any                           the same; the next hold has its turn
     python_ready         RUNNING, FREE                 PYTHON_STOPPED, FREE; elsewhere it waits its turn
     library_passed_over  any                           the same

@@ -449,6 +449,11 @@ class Races(RuleBasedStateMachine):
                 )
                 assert not unanswered, f"{name} was not answered: {error}"
         self.commands = waiting
+        idle = not waiting and not self.gdb.under_way
+        if self.front.stopped and idle and self.world.alive and self.world.gdb_alive:
+            known = set(self.session.stepper._native._breakpoints.now.numbers)
+            left = set(self.world.step_breakpoints) - known
+            assert not left, f"breakpoints {sorted(left)} of a step are left, and nobody knows them"
 
     def teardown(self) -> None:
         if not hasattr(self, "session"):

@@ -1,9 +1,9 @@
 """Stops, commands, deaths, refusals and delays in every order, on a session with fake engines.
 
 What the session promises is looked at all the while: no stop is lost, none is told twice, nothing is asked of a mute
-engine, nothing is read while the program runs, no stack of an earlier stop is shown, a frozen thread does not run, one
-stop follows each resume, and every command ends. Time is virtual: a second of the session's costs nothing. When a
-program is over, the next one begins.
+engine, no breakpoint of a step is forgotten, nothing is read while the program runs, no stack of an earlier stop is
+shown, a frozen thread does not run, one stop follows each resume, and every command ends. Time is virtual: a second of
+the session's costs nothing. When a program is over, the next one begins.
 
 Of forks a session hears this: the program stops where the user has gdb catch them (``gdb catch fork``); the end of a
 process that was forked off and is followed is told twice, by gdb and by who watches it; and such a process may be
@@ -82,7 +82,7 @@ def test_walks_take_every_transition() -> None:
             Races().walk(seed)
         except Exception as error:
             raise AssertionError(f"Races().walk({seed}) does it again") from error
-    assert Races.steps - before > min(10_000, 10 * len(seeds))
+    assert Races.steps - before > 25 * len(seeds)  # 10,000 in `make check`
     for seed in range(30):
         Races().continue_with_something_to_do(seed)
     assert set(Races.taken) >= REACHED, f"never taken: {REACHED - set(Races.taken)}"

@@ -53,7 +53,7 @@ class NativeDeparture:
         await self._watch.hear(plan.step is not None and plan.step.watches)
         if plan.gdb_thread is not None:
             armed = await self._prepare(plan, plan.gdb_thread, momentary)
-        self._breakpoints.begin(momentary)
+        await self._breakpoints.begin(momentary)
         await to_its_end(self._let_go(plan, armed))
 
     async def _prepare(self, plan: NativePlan, gdb_thread: int, momentary: Momentary) -> int | None:
@@ -119,7 +119,7 @@ class PythonDeparture:
         if plan.step is None:
             await self._leave(plan)
             return
-        self._breakpoints.begin(momentary)
+        await self._breakpoints.begin(momentary)
         try:
             await self._leave(plan)
         except CommandError:

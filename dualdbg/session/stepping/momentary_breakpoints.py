@@ -124,9 +124,10 @@ class MomentaryBreakpoints:
         size = debug_file.stat().st_size if debug_file is not None else module.library.size
         return size <= _SOON_READ
 
-    def begin(self, momentary: Momentary) -> None:
-        """The step for which these were set begins."""
-        self.now = momentary
+    async def begin(self, momentary: Momentary) -> None:
+        """The step for which these were set begins. What one has left that gdb did not let begin is removed."""
+        before, self.now = self.now, momentary
+        await self.remove(before)
 
     async def take_back(self) -> None:
         """The step under way is over. Its breakpoints are removed."""

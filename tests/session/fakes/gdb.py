@@ -38,6 +38,7 @@ class FakeGdb:
         self._pipe = asyncio.Lock()
         self._number = 100
         self.closed = False
+        self.under_way: set[asyncio.Future[Any]] = set()
         self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
 
     @property
@@ -46,6 +47,8 @@ class FakeGdb:
 
     async def _command(self, act: Callable[[], Any] = lambda: None) -> Any:
         given = asyncio.ensure_future(self._carry_out(act))
+        self.under_way.add(given)
+        given.add_done_callback(self.under_way.discard)
         try:
             return await asyncio.shield(given)
         except asyncio.CancelledError:
@@ -98,6 +101,7 @@ class FakeGdb:
         try:
             await self._command(go)
         except CommandError as error:
+            self._world.not_left = self._world.mark
             self._world.report(NativeRefused(error.message))
         except EngineLost:
             return

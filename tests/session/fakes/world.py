@@ -78,6 +78,7 @@ class World:
     held: NativeStopped | None = None
     mark: str | None = None  # of a native stop that the user is to see
     mark_told: bool = True
+    not_left: str | None = None  # the stop of which gdb said late that it stands there still
     mark_changes: int = 0  # ``changes`` when that stop came
     python: dict[int, Held] = field(default_factory=dict)
     alive: bool = True
