@@ -1,21 +1,23 @@
-"""From an address to the function that contains it, and from a mapping to the load bias."""
+"""From an address to the function that contains it, and to the library it is in."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dualdbg.errors import SymbolError
+from dualdbg.shared import page_size
+from dualdbg.shared.images import images
+from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.symbols import objfile
 from dualdbg.symbols.elf.elf_file import ElfFile
-from dualdbg.symbols.objfile import Objfile, load_bias
+from dualdbg.symbols.objfile import Objfile
 from tests.symbols.conftest import run, torch_library
 
 
@@ -105,12 +107,7 @@ def test_the_load_bias_from_the_map(build: Callable[..., Path], flags: tuple[str
     assert loaded is not None
     library = Objfile.open(shapes)
     (symbol,) = library.find_functions("plain_c")
-    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
-    rows = [row for row in lines if row[1].endswith("p")]  # the shared mapping is our own reading of the file
-    assert len(rows) >= 3
-    for row, executable in ((rows[0], False), *((row, True) for row in rows if "x" in row[1])):
-        bias = library.load_bias(int(row[0].split("-")[0], 16), int(row[2], 16), executable=executable)
-        assert bias + symbol.address == loaded, row
+    assert _bias(os.getpid(), library) + symbol.address == loaded
 
 
 def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) -> None:
@@ -122,31 +119,25 @@ def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) 
     run("gcc", "-no-pie", source, "-o", program)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        text = Path(f"/proc/{process.pid}/maps").read_text()
+        assert _bias(process.pid, Objfile.open(program)) == 0
         process.communicate("\n")
-    row = next(line.split() for line in text.splitlines() if str(program) in line)
-    assert Objfile.open(program).load_bias(int(row[0].split("-")[0], 16), int(row[2], 16)) == 0
 
 
-def test_a_mapping_that_is_not_of_this_file_is_refused(shapes: Path) -> None:
-    with pytest.raises(SymbolError, match="no segment") as caught:
-        load_bias(Objfile.open(shapes).elf, 0x7F0000000000, 0x10000000)
-    assert "replaced" in caught.value.hint
+def _bias(pid: int, library: Objfile) -> int:
+    rows = [row for row in mappings(read_maps(pid)) if row.path == library.elf.path]
+    assert len(rows) >= 3
+    (image,) = images(rows, library.elf.loads(), page_size.of_this_machine())
+    return image.bias
 
 
 def test_python_names_its_own_functions() -> None:
     """The interpreter's functions by address, in whichever file they are."""
     address = ctypes.cast(ctypes.pythonapi.PyObject_GetAttr, ctypes.c_void_p).value
     assert address is not None
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        start, end = (int(text, 16) for text in line.split()[0].split("-"))
-        if start <= address < end:
-            library = Objfile.open(line.split()[5])
-            bias = library.load_bias(start, int(line.split()[2], 16))
-            symbol = library.symbol_at(address - bias + 1)
-            assert symbol is not None and symbol.name == "PyObject_GetAttr"
-            return
-    pytest.fail(f"{sys.executable} does not map its own code")
+    (row,) = [row for row in mappings(read_maps(os.getpid())) if row.start <= address < row.end]
+    library = Objfile.open(row.path)
+    symbol = library.symbol_at(address - _bias(os.getpid(), library) + 1)
+    assert symbol is not None and symbol.name == "PyObject_GetAttr"
 
 
 @pytest.mark.torch
