@@ -55,10 +55,10 @@ def _read_mappings(inferior, rows):
     if _mappings.get("key") == key:
         return _mappings["value"]
     _mappings["key"] = key
-    return Mappings(rows, _page(), roots, deleted_files(inferior.pid, rows))
+    return Mappings(rows, page(), roots, deleted_files(inferior.pid, rows))
 
 
-def _page():
+def page():
     """Bytes of a page of the inferior: a core may be from another machine."""
     told = _PAGE_SIZE.search(_quietly("info auxv"))
     return int(told.group(1)) if told else page_size.of_this_machine()
