@@ -60,8 +60,9 @@ def _block(target, frame, arch, base):
 def _libraries(target):
     """Number, generation and link_map of each library with such variables; a number that is free has no link_map."""
     loader = next((one for one in target.mappings.libraries if is_loader(one.path)), None)
-    start = loader.elf.find_symbol("_rtld_global") if loader and loader.elf else None
-    field = _field(target, _LIST_IN_LOADER)
+    if loader is None or loader.elf is None:
+        return
+    start, field = loader.elf.find_symbol("_rtld_global"), _field(target, _LIST_IN_LOADER)
     if start is None or field is None:
         return
     memory, number = target.memory, 0
