@@ -44,12 +44,15 @@ def images(rows: Sequence[Mapping], loads: Sequence[Segment], page: int) -> List
                 image = Image(_bias(row, segment), _placed(private, loads, _bias(row, segment), page))
                 complete = sum(any(_bias(one, part) == image.bias and _overlap(one, part, page) for one in image.rows)
                                for part in loads)  # fmt: skip
-                candidates.append((-complete, row.start, image, row))
+                exact = sum(
+                    any(_is_all_of(one, part, image.bias, page) for part in loads) for one in image.rows
+                )
+                candidates.append((-complete, -exact, row.start, image, row))
     found: List[Image] = []
     taken: Set[Mapping] = set()
     # A page of the file may be the last one of a segment and the first one of the next: the bias that explains most
-    # segments is that of an image, and a row belongs to one image.
-    for _, _, image, row in sorted(candidates, key=lambda one: one[:2]):
+    # segments, and most rows from end to end, is that of an image, and a row belongs to one image.
+    for _, _, _, image, row in sorted(candidates, key=lambda one: one[:3]):
         if row not in taken:
             taken.update(image.rows)
             found.append(image)
@@ -74,6 +77,11 @@ def runs(rows: Sequence[Mapping]) -> List[Tuple[Mapping, ...]]:
 
 def _bias(row: Mapping, segment: Segment) -> int:
     return row.start - row.offset + segment.offset - segment.address
+
+
+def _is_all_of(row: Mapping, segment: Segment, bias: int, page: int) -> bool:
+    part = row.offset, row.offset + row.end - row.start
+    return part == _pages(segment, page) and _bias(row, segment) == bias
 
 
 def _overlap(row: Mapping, segment: Segment, page: int) -> bool:

@@ -6,6 +6,7 @@ import ctypes
 import os
 import random
 import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,7 @@ from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.symbols import objfile
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.objfile import Objfile
+from tests.support import require
 from tests.symbols.conftest import run, torch_library
 
 
@@ -51,6 +53,30 @@ def test_who_asks_often_is_given_the_same(shapes: Path, monkeypatch: pytest.Monk
     assert len(set(one_by_one)) > 20
     monkeypatch.setattr(objfile, "_MANY", 0)
     assert [often.symbol_at(address) for address in addresses[:900]] == one_by_one
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_marks_of_code_and_data_are_no_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """Each file for AArch64 has them where code begins, behind it, and around constants in it. Functions of assembler
+    may have no size, or no frame information."""
+    names = ["first_function", "second_function", "third_function"]
+    functions = (
+        f'"$x.{n}": .type {name}, %function\n{name}: .cfi_startproc\nnop\nret\n.cfi_endproc\n"$d.{n}": .quad 0\n'
+        for n, name in enumerate(names)
+    )
+    bare = '.type bare, %function\nbare: nop\n"$d": .quad 0\n"$x": nop\nnop\nret\n.size bare, . - bare\n'
+    source, library = tmp_path / "marks.s", tmp_path / "marks.so"
+    source.write_text(".text\n" + "".join(functions) + bare)
+    run(require(shutil.which("gcc"), "gcc"), "-shared", "-nostdlib", source, "-o", library)
+    monkeypatch.setattr(objfile, "_MANY", many)
+    found = Objfile.open(library)
+    starts = found.frames.starts
+    assert [symbol and symbol.name for symbol in map(found.symbol_at, starts)] == names
+    (last,) = found.find_functions("bare")
+    inside = {found.symbol_at(at) for at in range(last.address, last.address + last.size)}
+    assert {symbol and symbol.name for symbol in inside} == {"bare"}
 
 
 @pytest.mark.usefixtures("binutils")
