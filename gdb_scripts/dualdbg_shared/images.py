@@ -47,13 +47,13 @@ def images(rows: Sequence[Mapping], loads: Sequence[Segment], page: int) -> List
                 exact = sum(
                     any(_is_all_of(one, part, image.bias, page) for part in loads) for one in image.rows
                 )
-                candidates.append((-complete, -exact, row.start, image, row))
+                candidates.append((-complete, -exact, row.start, image))
     found: List[Image] = []
     taken: Set[Mapping] = set()
     # A page of the file may be the last one of a segment and the first one of the next: the bias that explains most
     # segments, and most rows from end to end, is that of an image, and a row belongs to one image.
-    for _, _, _, image, row in sorted(candidates, key=lambda one: one[:3]):
-        if row not in taken:
+    for _, _, _, image in sorted(candidates, key=lambda one: one[:3]):
+        if taken.isdisjoint(image.rows):
             taken.update(image.rows)
             found.append(image)
     return sorted(found, key=lambda image: image.start)

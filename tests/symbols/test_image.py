@@ -73,6 +73,20 @@ def test_the_last_page_of_the_code_reaches_past_the_end_of_a_small_file(
     assert [(one.bias, list(one.rows)) for one in images(rows, loads, page)] == [(1 << 40, rows)]
 
 
+@pytest.mark.parametrize(("page", "alignment"), _PAGES)
+def test_a_file_of_a_few_bytes_twice_in_a_row_and_beside_its_data(page: int, alignment: int) -> None:
+    """All rows show the first page: each but the last could be the code of an image with the rows around it."""
+    loads = [
+        Segment(PT_LOAD, flags, n, n * (alignment + 1), 1, 1, alignment)
+        for n, flags in enumerate((4, 5, 4, 6))
+    ]
+    biases = [(1 << 40) + n * 4 * alignment for n in (1, 2)]
+    data = Mapping((1 << 40) + 2 * alignment, (1 << 40) + 4 * alignment, 0, "/x")
+    rows = [row for bias in biases for row in _loaded(loads, bias, False, page)]
+    for beside in ([], [data]):
+        assert [one.bias for one in images([*beside, *rows], loads, page)] == biases
+
+
 @st.composite
 def _segments(draw: st.DrawFn, alignment: int) -> list[Segment]:
     """Loadable segments as linkers lay them out: their pages are apart in memory, and may be shared in the file."""
