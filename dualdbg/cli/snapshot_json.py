@@ -98,7 +98,7 @@ def ranks_to_json(
             "time": round(now, 3),
             **_member_to_json(member_of(process)),
             "earlier": {
-                "seconds": earlier.seconds,
+                "seconds": round(earlier.until(process), 3),
                 **_member_to_json(member_of(before[process.pid])),
             }
             if earlier is not None and process.pid in before

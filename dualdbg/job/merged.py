@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from ..shared import page_size
+
 _OF_A_PLACE = ("kind", "function", "file", "line", "library", "number")
-_PAGE = 0x1000  # of native code without a name only the offset in the page is the same in other processes
+_PAGE = (
+    page_size.SMALLEST
+)  # of native code without a name only the offset in the page is the same in other processes
 
 
 def merged(objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

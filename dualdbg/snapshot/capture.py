@@ -6,6 +6,7 @@ import gc
 import os
 import select
 import struct
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -127,6 +128,7 @@ class Captured:
     label: str | None = None
     world_size: int | None = None
     is_core: bool = False
+    at: float | None = None  # of the clock of monotonic(), when the threads' counts were read
     mapping: MemoryMap | None = None
     faulted: int | None = None
     last_words: str | None = None  # what the C library has said before it ended the process
@@ -178,6 +180,7 @@ def capture(
             sleeps=wanted.sleeps or wanted.locks,
             known={tid: rest.facts for tid, rest in rests.items()},
         ),
+        at=time.monotonic(),
         registers={},
         interpreter=known.interpreter,
         label=f"rank {rank}" if rank is not None else None,

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ..errors import DualdbgError, SymbolError, TargetError
 from ..known.crash_signals import FAULTS, OF_MEMORY
+from ..shared import page_size
 from ..shared.images import Image, images, runs
 from ..shared.proc_files import Mapping
 from ..symbols.address_space import Module
@@ -64,6 +65,7 @@ class Core:
     name: str = ""
     arguments: str = ""
     signal: int = 0
+    page: int = page_size.SMALLEST  # bytes of a page of the kernel that it ran on
     vdso: int | None = None  # where it begins
     fault: int | None = None  # the address that a SIGSEGV or SIGBUS is about
     is_fault: bool = False  # an instruction of the first thread could not be carried out
@@ -212,6 +214,7 @@ def _read_notes(data: bytes, core: Core) -> None:
         elif kind == _NT_AUXV:
             pairs = struct.iter_unpack("<QQ", body[: len(body) // 16 * 16])
             core.vdso = next((value for key, value in pairs if key == _AT_SYSINFO_EHDR), None)
+            core.page = page_size.told_by(body) or core.page
         elif core.threads:  # the other register sets of the thread whose NT_PRSTATUS was the last
             tid, registers = core.threads[-1]
             core.threads[-1] = tid, with_regset(registers, kind, body)
@@ -239,7 +242,8 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         core.files = [replace(row, path=program) if row.path == first else row for row in core.files]
     memory = CoreMemory(elf, core.files)
     modules = [*_modules(core, memory, elf), *_vdso(core, elf, memory)]
-    mapping = MemoryMap([Mapping(row.start, row.end, row.offset, row.path) for row in core.files])
+    rows = [Mapping(row.start, row.end, row.offset, row.path) for row in core.files]
+    mapping = MemoryMap(rows, page=core.page)
     facts = ProcessFacts(core.pid, 0, core.arguments or core.name, "X", os.getuid())
     result = Captured(
         facts=facts,
@@ -340,7 +344,7 @@ def _modules_of(core: Core, memory: CoreMemory, path: str, rows: list[Mapping]) 
         if ".so" in Path(path).name or path == core.files[0].path:  # others are data
             core.notes.append(error.message)
         return [_without(path, run, error.message) for run in runs(rows)]
-    found = images(rows, loads)
+    found = images(rows, loads, core.page)
     if found:
         return [_compared(core, memory, path, image, library) for image in found]
     if not any(row.is_code or not row.mode for row in rows):

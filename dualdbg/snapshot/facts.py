@@ -148,6 +148,7 @@ class Distributed:
 @dataclass(frozen=True)
 class ProcessReport:
     """One process. ``stopped``: for how many seconds it stood still; None when it did not (``--no-stop``, a core).
+    ``at``: when the kernel's counts of its threads were read, in seconds of the clock of monotonic(); None of a core.
 
     ``label`` names its part in a larger job (``rank 3``) of ``world_size`` processes,
     ``python`` the version of its interpreter; ``notes`` say
@@ -167,6 +168,7 @@ class ProcessReport:
     tasks: Tasks | None = None
     distributed: Distributed | None = None
     world_size: int | None = None
+    at: float | None = None
 
 
 @dataclass(frozen=True)

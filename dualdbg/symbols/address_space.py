@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import SymbolError
+from ..shared import page_size
 from ..shared.images import images, runs
 from ..shared.proc_files import DELETED, Mapping, lines_of_maps, mapping, read_maps
 from ..shared.process_root import root_link
@@ -280,7 +281,7 @@ def _modules_of(path: str, rows: list[Mapping], file: str | None) -> list[Module
         loads = library.elf.loads()
     except SymbolError as error:
         return _unread(path, rows, error.message)
-    found = images(rows, loads)
+    found = images(rows, loads, page_size.of_this_machine())
     if not found:
         return _unread(path, rows, f"{file} is not the file that was mapped: no code is loaded as it says")
     return [Module(path, image.start, image.end, image.bias, library) for image in found]

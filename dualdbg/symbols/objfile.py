@@ -5,19 +5,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import resource
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from dualdbg.errors import SymbolError
-
 from ..known.cython_names import CythonName
 from ..known.namespaces import LIBRARIES
 from ..shared.symbol_table import FUNCTIONS, Entry, SymbolTable
 from .elf.eh_frame import FrameTable
-from .elf.elf_file import PF_X, ElfFile, Section
+from .elf.elf_file import ElfFile, Section
 from .elf.split_debug import find_debug_file, mini_debug_info
 from .names.demangle import demangler_is_there
 from .names.name_beginnings import Known, continuations
@@ -28,7 +25,7 @@ from .names.name_query import Query
 from .names.other_languages import cython_name
 from .names.symbol import Symbol, merge_aliases, symbol_of
 
-__all__ = ["Objfile", "Symbol", "load_bias"]
+__all__ = ["Objfile", "Symbol"]
 
 
 _GCC_OR_LINKER = re.compile(rb"GCC:|Linker:|GNU ld|GNU gold|mold")  # in the section .comment
@@ -315,33 +312,8 @@ class Objfile:
 
     # -- where it is loaded ------------------------------------------------------------------
 
-    def load_bias(self, mapping_start: int, mapping_offset: int, *, executable: bool = False) -> int:
-        """:func:`load_bias` of this file."""
-        return load_bias(self.elf, mapping_start, mapping_offset, executable=executable)
-
 
 _opened: dict[str, tuple[tuple[int, int, int, int], Objfile]] = {}
-
-
-def load_bias(elf: ElfFile, mapping_start: int, mapping_offset: int, *, executable: bool = False) -> int:
-    """What to add to a link-time address to get the one in the target.
-
-    The arguments are those of a row of /proc/PID/maps: where it starts, and its offset in the file. The row is the
-    lowest of the file, or one that is ``executable``: other rows can start at the same page of the file.
-    :class:`SymbolError` when no segment is loaded from there, as happens when the file on disk is not the one that
-    was mapped.
-    """
-    page = resource.getpagesize()
-    for segment in elf.loads():
-        first_page = segment.offset // page * page
-        if executable and not segment.flags & PF_X:
-            continue
-        if first_page <= mapping_offset < segment.offset + segment.file_size:
-            return mapping_start - mapping_offset + segment.offset - segment.address
-    raise SymbolError(
-        f"no segment of {elf.path} is loaded from offset {mapping_offset:#x}",
-        "the file may have been replaced since it was loaded; restart the target",
-    )
 
 
 def _containing(table: SymbolTable, vaddr: int) -> list[tuple[SymbolTable, Entry]]:

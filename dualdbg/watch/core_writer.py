@@ -15,8 +15,9 @@ from itertools import chain, count
 from pathlib import Path
 
 from ..private_files import new_file
+from ..shared import page_size
 from ..shared.proc_files import read_stat, read_status
-from ..snapshot.linux.memory import PAGE, open_memory
+from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.ptrace import NT_PRSTATUS, regset
 from .tracer import Dying
 
@@ -26,6 +27,7 @@ _NT_FPREGSET, _NT_PRPSINFO, _NT_AUXV, _NT_FILE, _NT_SIGINFO = 2, 3, 6, 0x46494C4
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _PIECE = 1 << 20  # bytes that are copied at once
+_PAGE = page_size.of_this_machine()
 _MANY = 0xFFFF  # of segments: e_phnum has 16 bits
 
 
@@ -47,7 +49,7 @@ class _Area:
             return 0
         if self.own or self.path == "[vdso]" or (self.access[3] == "s" and not self.path):
             return self.end - self.start
-        return PAGE if self.path and self.offset == 0 else 0  # the head of an ELF file names its build-id
+        return _PAGE if self.path and self.offset == 0 else 0  # the head of an ELF file names its build-id
 
 
 def keep_core(folder: Path, dying: Dying, tids: Iterable[int], limit: int | None = None) -> Path:
@@ -84,11 +86,11 @@ def keep_core(folder: Path, dying: Dying, tids: Iterable[int], limit: int | None
             0,
         )
         table = _SEGMENT.pack(_PT_NOTE, 0, begin, 0, 0, len(notes), 0, 4)
-        at = first = -(-(begin + len(notes)) // PAGE) * PAGE
+        at = first = -(-(begin + len(notes)) // _PAGE) * _PAGE
         for area in areas:
             flags = sum(bit for letter, bit in (("r", 4), ("w", 2), ("x", 1)) if letter in area.access)
             size = area.end - area.start
-            table += _SEGMENT.pack(_PT_LOAD, flags, at, area.start, 0, area.kept, size, PAGE)
+            table += _SEGMENT.pack(_PT_LOAD, flags, at, area.start, 0, area.kept, size, _PAGE)
             at += area.kept
         with os.fdopen(descriptor, "wb", closefd=False) as file:
             file.write(head + table + notes)
@@ -193,6 +195,6 @@ def _process_information(pid: int) -> bytes:
 def _files(areas: list[_Area]) -> bytes:
     """NT_FILE: which files are mapped where."""
     mapped = [area for area in areas if area.path.startswith("/")]
-    rows = b"".join(struct.pack("<QQQ", area.start, area.end, area.offset // PAGE) for area in mapped)
+    rows = b"".join(struct.pack("<QQQ", area.start, area.end, area.offset // _PAGE) for area in mapped)
     names = b"".join(os.fsencode(area.path) + b"\0" for area in mapped)
-    return struct.pack("<QQ", len(mapped), PAGE) + rows + names
+    return struct.pack("<QQ", len(mapped), _PAGE) + rows + names

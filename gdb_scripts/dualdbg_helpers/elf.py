@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
 
 from dualdbg_shared import elf
-from dualdbg_shared.elf import PT_LOAD, SHT_DYNSYM, SHT_RELA, SHT_SYMTAB
+from dualdbg_shared.elf import PT_LOAD, SHT_DYNSYM, SHT_SYMTAB
 from dualdbg_shared.symbol_table import STT_FUNC, STT_GNU_IFUNC, STT_TLS, SymbolTable
 
 _FUNCTIONS = (STT_FUNC, STT_GNU_IFUNC)
-_R_X86_64_DTPMOD64 = 16  # without a symbol: the id of the file's own module
-_R_AARCH64_TLSDESC = 1031  # a pair of words that leads to a thread-local variable
-
-
-class ThreadLocal(NamedTuple):
-    """A thread-local variable: its ``offset`` in the block of its file, and what the dynamic linker has filled in.
-
-    ``slot`` is the address of the id of this file's module. On AArch64 it is that of a TLS descriptor, of the place at
-    offset ``described`` of the block.
-    """
-
-    offset: int
-    slot: int
-    described: int | None = None
 
 
 class ElfFile(elf.ElfFile):
@@ -62,29 +47,12 @@ class ElfFile(elf.ElfFile):
                     return entry.value
         return None
 
-    def thread_local(self, name: str) -> ThreadLocal | None:
-        """A thread-local variable; None when there is none of this name, or nothing leads to the file's block."""
+    def thread_local(self, name: str) -> int | None:
+        """Where a thread-local variable lies in the block of its file; None when there is none of this name."""
         for table in self.tables:
             for entry in table.called(name.encode("ascii")):
                 if entry.type == STT_TLS:
-                    return self._local_at(entry.value)
-        return None
-
-    def _local_at(self, offset: int) -> ThreadLocal | None:
-        if self._own_module is None:
-            return None
-        slot, addend = self._own_module
-        return ThreadLocal(offset, slot, addend if self.machine == elf.EM_AARCH64 else None)
-
-    @cached_property
-    def _own_module(self) -> tuple[int, int] | None:
-        """Place and addend of the first relocation for a block of this file's own; None where it has none."""
-        wanted = _R_AARCH64_TLSDESC if self.machine == elf.EM_AARCH64 else _R_X86_64_DTPMOD64
-        for section in self.sections:
-            if section.type == SHT_RELA:
-                for place, kind, symbol, addend in self.relocations(section):
-                    if kind == wanted and symbol == 0:
-                        return place, addend
+                    return entry.value
         return None
 
     def contents_at(self, value: int, size: int) -> bytes | None:

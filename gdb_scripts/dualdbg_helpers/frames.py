@@ -21,7 +21,6 @@ Function = namedtuple("Function", "name mangled start")
 MAX_FRAMES = 100
 _PYTHON_TYPES = (PYBIND11_ARGUMENTS, "torch::jit::tuple_slice")
 # Functions of these classes have a `this`, though their mangled names do not show it.
-_MOST_MODULES = 1 << 16  # with thread-local variables; an id beyond is none
 _MEMBERS = (
     "torch::jit::InterpreterStateImpl::run",
     "torch::jit::InterpreterState::run",
@@ -206,47 +205,6 @@ def this_at_entry(target, frame, prefix):
     name = abi.ARGUMENTS[arch][0]
     how = f"`this` of {short_name(function.name)}, register {name} at its entry"
     return Found(register(frame, name), how)
-
-
-def thread_local(target, frame, symbol, library):
-    """The address of a thread-local variable in the thread of ``frame``, without libthread_db; None when not found.
-
-    With glibc: a vector has the block of each module (ELF Handling For Thread-Local Storage, 3.4.6). On x86-64 the
-    second word at the thread pointer leads to it, on AArch64 the first.
-    """
-    arch = abi.architecture(frame.architecture().name())
-    if arch is None:
-        return None
-    found = target.mappings.library_named(library)
-    place = found.elf.thread_local(symbol) if found and found.elf else None
-    if place is None:
-        return None
-    memory, slot = target.memory, found.base + place.slot
-    if arch == abi.X86_64:
-        module, vector = memory.u64(slot), memory.pointer(register(frame, "fs_base") + 8)
-    else:
-        thread = register(frame, "tpidr")
-        module, vector = _described_module(memory, slot, place.described), memory.pointer(thread)
-        if module is None:
-            return thread + memory.u64(slot + 8) - place.described + place.offset
-    if module > memory.u64(vector - 16):  # its length lies before it: the module was loaded later
-        return None
-    block = memory.pointer(vector + 16 * module)
-    # This thread has not touched the module: all ones, or zero where the vector has not been brought up to date since.
-    return None if block in (0, MASK) else block + place.offset
-
-
-def _described_module(memory, descriptor, offset):
-    """The module that a TLS descriptor of AArch64 names; None where its block is at the same place in each thread.
-
-    glibc, sysdeps/aarch64/dl-machine.h and dl-tlsdesc.h: the second word is an offset from the thread pointer then,
-    else the address of the module's id and the offset in its block.
-    """
-    try:
-        module, place = memory.words(memory.pointer(descriptor + 8), 2)
-    except Unreadable:
-        return None
-    return module if place == offset and 0 < module < _MOST_MODULES else None
 
 
 def _positions(name, parameters, suffix):

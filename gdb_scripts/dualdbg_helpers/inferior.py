@@ -6,6 +6,7 @@ import locale
 import re
 
 import gdb
+from dualdbg_shared import page_size
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.process_root import inside, root_link
 
@@ -15,6 +16,7 @@ from .mappings import Mappings, deleted_files, parse_proc_mappings
 from .memory import Memory
 
 MASK = (1 << 64) - 1
+_PAGE_SIZE = re.compile(r"^\s*6\s+AT_PAGESZ\s.*\s(\d+)\s*$", re.MULTILINE)
 
 
 def require_inferior(formatting=False):
@@ -53,7 +55,13 @@ def _read_mappings(inferior, rows):
     if _mappings.get("key") == key:
         return _mappings["value"]
     _mappings["key"] = key
-    return Mappings(rows, roots, deleted_files(inferior.pid, rows))
+    return Mappings(rows, page(), roots, deleted_files(inferior.pid, rows))
+
+
+def page():
+    """Bytes of a page of the inferior: a core may be from another machine."""
+    told = _PAGE_SIZE.search(_quietly("info auxv"))
+    return int(told.group(1)) if told else page_size.of_this_machine()
 
 
 _mappings = {}

@@ -92,12 +92,12 @@ def _address_in(libraries, symbol):
 class Mappings:
     """The libraries of an inferior, and its symbols by address and by name.
 
-    ``rows`` are :class:`Mapping`; ``roots`` are folders under which the inferior's files may be found (a container's
-    root), tried before the path itself, where another file may lie out here. ``files`` gives, by path, the place of a
-    file that is found in neither way because it was deleted.
+    ``rows`` are :class:`Mapping`, ``page`` the bytes of a page there; ``roots`` are folders under which the inferior's
+    files may be found (a container's root), tried before the path itself, where another file may lie out here.
+    ``files`` gives, by path, the place of a file that is found in neither way because it was deleted.
     """
 
-    def __init__(self, rows, roots=(), files=None):
+    def __init__(self, rows, page, roots=(), files=None):
         self.rows = sorted(rows)
         self._roots = roots
         self._files = files or {}
@@ -109,7 +109,7 @@ class Mappings:
         for path, mapped in groups.items():
             local = self._local(path)
             elf = _open(local)
-            for image in images(mapped, elf.loads()) if elf is not None else ():
+            for image in images(mapped, elf.loads(), page) if elf is not None else ():
                 self.libraries.append(Library(path, image.bias, image.start, image.end, local))
 
     def _local(self, path):

@@ -2,7 +2,8 @@
 
 The loader maps each loadable segment where its program header says, all moved by the same bias (ELF gABI, chapter 5).
 So the bias is what tells the images of one file apart, and a file that is mapped as data has no row with the bias of an
-executable segment. A row is one of /proc/PID/maps or of a core's NT_FILE, which has no mode.
+executable segment. A row is one of /proc/PID/maps or of a core's NT_FILE, which has no mode. A row is whole pages
+of the kernel that has mapped the file (page_size.py), so it may reach past the end of the file.
 """
 
 from __future__ import annotations
@@ -11,8 +12,6 @@ from typing import List, NamedTuple, Sequence, Set, Tuple
 
 from .elf import PF_X, Segment
 from .proc_files import Mapping
-
-PAGE = 4096  # of the rows of a map at the least; segments of larger pages are aligned to those as well
 
 
 class Image(NamedTuple):
@@ -30,34 +29,40 @@ class Image(NamedTuple):
         return max(row.end for row in self.rows)
 
 
-def images(rows: Sequence[Mapping], loads: Sequence[Segment]) -> List[Image]:
-    """The images among the rows of one file, by address; ``loads`` are its loadable segments. Pure.
+def images(rows: Sequence[Mapping], loads: Sequence[Segment], page: int) -> List[Image]:
+    """The images among the rows of one file, by address; ``loads`` are its loadable segments, ``page`` the bytes
+    of a page of the kernel. Pure.
 
     None where the rows are data, or where the program headers are not those of the file that was mapped.
     """
     private = sorted(row for row in rows if not row.mode.endswith("s"))
-    ends = max((_page_up(one.offset + one.file_size) for one in loads), default=0)
+    ends = max((_pages(one, page)[1] for one in loads), default=0)
     candidates = []
     for row in private:
         for segment in loads:
-            if segment.flags & PF_X and _is_code_of(row, segment, ends):
-                image = Image(_bias(row, segment), _placed(private, loads, _bias(row, segment)))
-                complete = sum(any(_bias(one, part) == image.bias and _overlap(one, part) for one in image.rows)
+            if segment.flags & PF_X and _is_code_of(row, segment, ends, page):
+                image = Image(_bias(row, segment), _placed(private, loads, _bias(row, segment), page))
+                complete = sum(any(_bias(one, part) == image.bias and _overlap(one, part, page) for one in image.rows)
                                for part in loads)  # fmt: skip
-                candidates.append((-complete, row.start, image, row))
+                exact = sum(
+                    any(_is_all_of(one, part, image.bias, page) for part in loads) for one in image.rows
+                )
+                candidates.append((-complete, -exact, row.start, image))
     found: List[Image] = []
     taken: Set[Mapping] = set()
     # A page of the file may be the last one of a segment and the first one of the next: the bias that explains most
-    # segments is that of an image, and a row belongs to one image.
-    for _, _, image, row in sorted(candidates, key=lambda one: one[:2]):
-        if row not in taken:
+    # segments, and most rows from end to end, is that of an image, and a row belongs to one image.
+    for _, _, _, image in sorted(candidates, key=lambda one: one[:3]):
+        if taken.isdisjoint(image.rows):
             taken.update(image.rows)
             found.append(image)
     return sorted(found, key=lambda image: image.start)
 
 
-def _placed(rows: Sequence[Mapping], loads: Sequence[Segment], bias: int) -> Tuple[Mapping, ...]:
-    return tuple(row for row in rows if any(_overlap(row, one) and _bias(row, one) == bias for one in loads))
+def _placed(rows: Sequence[Mapping], loads: Sequence[Segment], bias: int, page: int) -> Tuple[Mapping, ...]:
+    return tuple(
+        row for row in rows if any(_overlap(row, one, page) and _bias(row, one) == bias for one in loads)
+    )
 
 
 def runs(rows: Sequence[Mapping]) -> List[Tuple[Mapping, ...]]:
@@ -74,20 +79,26 @@ def _bias(row: Mapping, segment: Segment) -> int:
     return row.start - row.offset + segment.offset - segment.address
 
 
-def _overlap(row: Mapping, segment: Segment) -> bool:
-    first, last = segment.offset // PAGE * PAGE, _page_up(segment.offset + segment.file_size)
+def _is_all_of(row: Mapping, segment: Segment, bias: int, page: int) -> bool:
+    part = row.offset, row.offset + row.end - row.start
+    return part == _pages(segment, page) and _bias(row, segment) == bias
+
+
+def _overlap(row: Mapping, segment: Segment, page: int) -> bool:
+    first, last = _pages(segment, page)
     return row.offset < last and first < row.offset + row.end - row.start
 
 
-def _is_code_of(row: Mapping, segment: Segment, ends: int) -> bool:
+def _is_code_of(row: Mapping, segment: Segment, ends: int, page: int) -> bool:
     """Whether a row can be the segment's. Code may be one row with what lies beside it, where all that can be read
     can be run (personality(2), READ_IMPLIES_EXEC); where modes are not known, a row must be within the segment."""
     size = row.end - row.start
     if row.mode:
-        return row.is_code and _overlap(row, segment) and row.offset + size <= ends
-    first, last = segment.offset // PAGE * PAGE, _page_up(segment.offset + segment.file_size)
+        return row.is_code and _overlap(row, segment, page) and row.offset + size <= ends
+    first, last = _pages(segment, page)
     return first <= row.offset and row.offset + size <= last
 
 
-def _page_up(at: int) -> int:
-    return (at + PAGE - 1) // PAGE * PAGE
+def _pages(segment: Segment, page: int) -> Tuple[int, int]:
+    """The part of the file that is mapped for a segment."""
+    return segment.offset // page * page, -(-(segment.offset + segment.file_size) // page) * page

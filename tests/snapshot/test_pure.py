@@ -105,6 +105,19 @@ def test_a_thread_that_is_woken_has_moved_though_its_stack_is_the_same() -> None
     assert "1 of 1 threads moved" in text and "at the same place again" in text and "stood still" not in text
 
 
+def test_samples_are_as_far_apart_as_they_say() -> None:
+    """A second for each sample, and two for the samples themselves: 0.1 s of CPU time is little in so long."""
+    samples = [
+        [
+            replace(
+                process(5, thread(1, *COMMON, cpu=n * 0.1), thread(2, *COMMON, cpu=n * 0.2)), at=7 + n * 3.0
+            )
+        ]
+        for n in range(3)
+    ]
+    assert [one.moved for one in movements(samples, 1.0)] == [False, True]
+
+
 def kinds(*processes: ProcessReport, context: tuple[ProcessReport, ...] = ()) -> list[str]:
     return [finding.kind for finding in diagnose(processes, context)]
 
@@ -141,20 +154,25 @@ def test_a_ring_in_which_one_gives_up_is_no_deadlock(timeout: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sleeps", "cpu", "words"),
+    ("apart", "sleeps", "cpu", "ready", "words"),
     [
-        (2, 0.2, "is busy: it waited for nothing in the last 1 s and used 0.2 s of CPU time"),
-        (900, 0.2, None),  # what it waited for came 900 times, and then it waited for a processor
-        (900, 0.95, "is busy: it used 0.9 s of CPU time in the last 1 s,"),
+        (1.0, 2, 0.2, 0.97, "is busy: it waited for nothing in the last 1 s and used 0.2 s of CPU time"),
+        (1.0, 900, 0.2, 0.97, None),  # what it waited for came 900 times, and then it waited for a processor
+        (1.0, 900, 0.95, 0.97, "is busy: it used 0.9 s of CPU time in the last 1 s,"),
+        # The looks themselves took their time.
+        (4.04, 900, 3.9, 4.0, "is busy: it used 3.9 s of CPU time in the last 4 s,"),
+        (4.04, 900, 1.2, 4.0, None),
+        (4.04, 2, 0.2, 1.2, None),
     ],
 )
 def test_who_sleeps_is_busy_only_by_its_time_on_a_processor(
-    sleeps: int, cpu: float, words: str | None
+    apart: float, sleeps: int, cpu: float, ready: float, words: str | None
 ) -> None:
-    looks = [
-        [process(1, thread(1, *COMMON, state="R", sleeps=40 + n * sleeps, cpu=n * cpu, ready=n * 0.97))]
-        for n in (0, 1)
-    ]
+    def look(n: int) -> ProcessReport:
+        one = thread(1, *COMMON, state="R", sleeps=40 + n * sleeps, cpu=n * cpu, ready=n * ready)
+        return replace(process(1, one), at=100 + n * apart)
+
+    looks = [[look(n)] for n in (0, 1)]
     found = diagnose(looks[1], (), Earlier(looks[0], 1.0))
     assert [words in each.text for each in found if words] == ([True] if words else [])
     assert bool(found) is (words is not None)

@@ -1,21 +1,25 @@
-"""From an address to the function that contains it, and from a mapping to the load bias."""
+"""From an address to the function that contains it, and to the library it is in."""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import random
 import re
+import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dualdbg.errors import SymbolError
+from dualdbg.shared import page_size
+from dualdbg.shared.images import images
+from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.symbols import objfile
 from dualdbg.symbols.elf.elf_file import ElfFile
-from dualdbg.symbols.objfile import Objfile, load_bias
+from dualdbg.symbols.objfile import Objfile
+from tests.support import require
 from tests.symbols.conftest import run, torch_library
 
 
@@ -49,6 +53,30 @@ def test_who_asks_often_is_given_the_same(shapes: Path, monkeypatch: pytest.Monk
     assert len(set(one_by_one)) > 20
     monkeypatch.setattr(objfile, "_MANY", 0)
     assert [often.symbol_at(address) for address in addresses[:900]] == one_by_one
+
+
+@pytest.mark.parametrize("many", [0, 1000])
+def test_marks_of_code_and_data_are_no_functions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, many: int
+) -> None:
+    """Each file for AArch64 has them where code begins, behind it, and around constants in it. Functions of assembler
+    may have no size, or no frame information."""
+    names = ["first_function", "second_function", "third_function"]
+    functions = (
+        f'"$x.{n}": .type {name}, %function\n{name}: .cfi_startproc\nnop\nret\n.cfi_endproc\n"$d.{n}": .quad 0\n'
+        for n, name in enumerate(names)
+    )
+    bare = '.type bare, %function\nbare: nop\n"$d": .quad 0\n"$x": nop\nnop\nret\n.size bare, . - bare\n'
+    source, library = tmp_path / "marks.s", tmp_path / "marks.so"
+    source.write_text(".text\n" + "".join(functions) + bare)
+    run(require(shutil.which("gcc"), "gcc"), "-shared", "-nostdlib", source, "-o", library)
+    monkeypatch.setattr(objfile, "_MANY", many)
+    found = Objfile.open(library)
+    starts = found.frames.starts
+    assert [symbol and symbol.name for symbol in map(found.symbol_at, starts)] == names
+    (last,) = found.find_functions("bare")
+    inside = {found.symbol_at(at) for at in range(last.address, last.address + last.size)}
+    assert {symbol and symbol.name for symbol in inside} == {"bare"}
 
 
 @pytest.mark.usefixtures("binutils")
@@ -105,12 +133,7 @@ def test_the_load_bias_from_the_map(build: Callable[..., Path], flags: tuple[str
     assert loaded is not None
     library = Objfile.open(shapes)
     (symbol,) = library.find_functions("plain_c")
-    lines = [line.split() for line in Path("/proc/self/maps").read_text().splitlines() if str(shapes) in line]
-    rows = [row for row in lines if row[1].endswith("p")]  # the shared mapping is our own reading of the file
-    assert len(rows) >= 3
-    for row, executable in ((rows[0], False), *((row, True) for row in rows if "x" in row[1])):
-        bias = library.load_bias(int(row[0].split("-")[0], 16), int(row[2], 16), executable=executable)
-        assert bias + symbol.address == loaded, row
+    assert _bias(os.getpid(), library) + symbol.address == loaded
 
 
 def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) -> None:
@@ -122,31 +145,25 @@ def test_a_program_that_is_not_position_independent_has_no_bias(tmp_path: Path) 
     run("gcc", "-no-pie", source, "-o", program)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        text = Path(f"/proc/{process.pid}/maps").read_text()
+        assert _bias(process.pid, Objfile.open(program)) == 0
         process.communicate("\n")
-    row = next(line.split() for line in text.splitlines() if str(program) in line)
-    assert Objfile.open(program).load_bias(int(row[0].split("-")[0], 16), int(row[2], 16)) == 0
 
 
-def test_a_mapping_that_is_not_of_this_file_is_refused(shapes: Path) -> None:
-    with pytest.raises(SymbolError, match="no segment") as caught:
-        load_bias(Objfile.open(shapes).elf, 0x7F0000000000, 0x10000000)
-    assert "replaced" in caught.value.hint
+def _bias(pid: int, library: Objfile) -> int:
+    rows = [row for row in mappings(read_maps(pid)) if row.path == library.elf.path]
+    assert len(rows) >= 3
+    (image,) = images(rows, library.elf.loads(), page_size.of_this_machine())
+    return image.bias
 
 
 def test_python_names_its_own_functions() -> None:
     """The interpreter's functions by address, in whichever file they are."""
     address = ctypes.cast(ctypes.pythonapi.PyObject_GetAttr, ctypes.c_void_p).value
     assert address is not None
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        start, end = (int(text, 16) for text in line.split()[0].split("-"))
-        if start <= address < end:
-            library = Objfile.open(line.split()[5])
-            bias = library.load_bias(start, int(line.split()[2], 16))
-            symbol = library.symbol_at(address - bias + 1)
-            assert symbol is not None and symbol.name == "PyObject_GetAttr"
-            return
-    pytest.fail(f"{sys.executable} does not map its own code")
+    (row,) = [row for row in mappings(read_maps(os.getpid())) if row.start <= address < row.end]
+    library = Objfile.open(row.path)
+    symbol = library.symbol_at(address - _bias(os.getpid(), library) + 1)
+    assert symbol is not None and symbol.name == "PyObject_GetAttr"
 
 
 @pytest.mark.torch

@@ -9,16 +9,16 @@ page becomes the process's own. What was there is put back.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 
 from ...errors import TargetError, UnreadableMemory
+from ...shared import page_size
 from ...shared.libraries import is_loader
 from ...snapshot.linux.memory import Memory
 from ...symbols.address_space import Module
 
 _PF_W = 2
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE = page_size.of_this_machine()
 _KEPT = 64  # bytes behind what the file has that we do not use either
 
 

@@ -54,7 +54,7 @@ class ObjectText:
         rows = [row for row in mapping.rows if row.path.startswith("/")]
         root = root_of(mapping.pid) if mapping.pid else ""
         files = _module("mappings").deleted_files(mapping.pid, rows) if mapping.pid else {}
-        self._mappings = _module("mappings").Mappings(rows, [root] if root else [], files)
+        self._mappings = _module("mappings").Mappings(rows, mapping.page, [root] if root else [], files)
         self._read = memory.read
         self._model = _module("layout.model")
         self._objects_class = _module("python.objects").Objects

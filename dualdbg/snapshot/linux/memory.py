@@ -15,10 +15,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from ...errors import TargetGone, UnreadableMemory
+from ...shared import page_size
 from ...target.blocked_calls import Call, may_be_fatal, why_blocked
 from ...target.permission import refusal
 
-PAGE = 4096
+PAGE = page_size.SMALLEST  # bytes that are read and kept at once: what is mapped is whole pages of these
 _MOST_PARTS = 1024  # IOV_MAX of the kernel's uio.h
 _END_OF_OFFSETS = 1 << 63  # of a file; the vsyscall page lies beyond
 _U64, _U32, _I32 = struct.Struct("<Q"), struct.Struct("<I"), struct.Struct("<i")

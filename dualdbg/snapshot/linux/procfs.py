@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ...locale_encoding import decoded
+from ...shared import page_size
 from ...shared.proc_files import Mapping, mappings, read_maps, read_stat, read_status
 from ...shared.process_root import root_link
 
@@ -218,11 +219,12 @@ def ends_in(rows: Sequence[str], addresses: Sequence[int]) -> list[int | None]:
 
 
 class MemoryMap:
-    """The rows of /proc/PID/maps. ``pid`` is None for a process that has ended."""
+    """The rows of /proc/PID/maps. ``pid`` is None for a process that has ended; ``page``: bytes of a page there."""
 
-    def __init__(self, rows: list[Mapping], pid: int | None = None) -> None:
+    def __init__(self, rows: list[Mapping], pid: int | None = None, page: int | None = None) -> None:
         self.rows = rows
         self.pid = pid
+        self.page = page or page_size.of_this_machine()
 
     @classmethod
     def read(cls, pid: int) -> MemoryMap:

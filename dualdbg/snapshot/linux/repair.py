@@ -17,14 +17,14 @@ from dataclasses import dataclass
 
 from ...errors import DualdbgError, TargetGone
 from ...patience import patient
+from ...shared import page_size
 from ...shared.proc_files import read_status
 from ...terminal_text import visible_text
 from .memory import ProcessMemory
 from .procfs import MemoryMap, read_process
 from .ptrace import Hold, poke
 
-# Of the system, which pagemap counts by: AArch64 has kernels with pages of 4, 16 and 64 KiB.
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_PAGE = page_size.of_this_machine()  # which pagemap counts by
 _PRESENT, _SWAPPED, _OF_FILE = 1 << 63, 1 << 62, 1 << 61
 # Machine: the trap instruction, and the alignment of instructions. int3; brk #0 as gdb has it (gdb/aarch64-tdep.c).
 _TRAPS = {"x86_64": (b"\xcc", 1), "aarch64": (b"\x00\x00\x20\xd4", 4)}

@@ -107,6 +107,7 @@ class Assembler:
             tasks=with_visible_frames(captured.tasks, self._rules) if captured.tasks is not None else None,
             distributed=captured.distributed,
             world_size=captured.world_size,
+            at=captured.at,
         )
 
     def _is_debuggers(self, tid: int) -> bool:

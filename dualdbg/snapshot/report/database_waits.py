@@ -14,10 +14,10 @@ from .descriptor_waits import lock_holders
 from .finding import Finding
 from .standing import standing, wakings
 from .telling_frame import where
-from .waits import Earlier, Node, Scene, Wait, name_of
+from .waits import Earlier, Node, Scene, Wait, name_of, seconds_in_words
 
 _LAST = 0.1  # seconds between two looks of SQLite's, once it has waited for long
-# The stops of our own looks wake it too, and the time between them is rounded. Who waits anew wakes 11 times in the
+# The stops of our own looks wake it too. Who waits anew wakes 11 times in the
 # first third of a second.
 _MORE_WAKINGS = 4
 
@@ -35,9 +35,10 @@ def database_waits(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
             since = ""
             if scene.earlier is not None:
                 was = before.get(node)
-                if was is None or not _has_waited(was, (process, thread), scene.earlier.seconds):
+                seconds = scene.earlier.until(process)
+                if was is None or not _has_waited(was, (process, thread), seconds):
                     continue
-                since = f"it has waited all of the last {scene.earlier.seconds:g} s; "
+                since = f"it has waited all of the last {seconds_in_words(seconds)}; "
             database = f" {call.descriptor.target}" if call.descriptor is not None else ""
             text = f"{name_of(scene, node)} waits for the lock of a database of SQLite{database}, in {where(thread)}\n"
             text += f"{since}SQLite looks every {_LAST:g} s whether it is free, until a time limit is over"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...model import PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from ..linux.system_calls import POLLS, WRITES
-from .collectives import Member, Verdict, after_second_look, verdicts
+from .collectives import Verdict, after_second_look, verdicts
 from .database_waits import database_waits
 from .descriptor_waits import IO, OF_SERVICES, descriptor_wait, lock_holders
 from .finding import KINDS, Finding
@@ -26,7 +26,18 @@ from .library_threads import (
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rules import blocked_loops, task_deadlocks, with_blocked_loops
 from .telling_frame import where
-from .waits import Earlier, Node, Scene, Wait, cycles, find_waits, lock_in_words, name_of, process_name
+from .waits import (
+    Earlier,
+    Node,
+    Scene,
+    Wait,
+    cycles,
+    find_waits,
+    lock_in_words,
+    name_of,
+    process_name,
+    seconds_in_words,
+)
 from .wording import activity
 
 _WORKER_WAITS = tuple(
@@ -143,18 +154,21 @@ def _collectives(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list
     """Jobs of torch.distributed: the rank that holds the others up."""
     findings = []
     for job in jobs(scene.shown):
-        for verdict in _verdicts([member_of(process) for process in job], scene.earlier):
+        for verdict in _verdicts(job, scene.earlier):
             threads = {pid: scene.processes[pid].threads[0].thread.tid for pid in verdict.pids}
             findings.append(Finding("collective", verdict.text, tuple(threads.items())))
     return findings
 
 
-def _verdicts(members: list[Member], earlier: Earlier | None) -> list[Verdict]:
+def _verdicts(job: Sequence[ProcessReport], earlier: Earlier | None) -> list[Verdict]:
+    members = [member_of(process) for process in job]
     if earlier is None:
         return verdicts(members)
-    pids = {member.pid for member in members}
-    before = [member_of(process) for process in earlier.processes if process.pid in pids and process.threads]
-    return after_second_look(before, members, dict.fromkeys(pids, earlier.seconds))
+    seconds = {process.pid: earlier.until(process) for process in job}
+    before = [
+        member_of(process) for process in earlier.processes if process.pid in seconds and process.threads
+    ]
+    return after_second_look(before, members, seconds)
 
 
 def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -350,7 +364,7 @@ def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding
         if (gpu_call(was), where(was)) != (call, where(thread)):
             continue
         text = f"{name_of(scene, node)} {in_words(call)}, in {where(thread)}\n"
-        seconds = f"{scene.earlier.seconds:g} s"
+        seconds = seconds_in_words(scene.earlier.until(scene.processes[node[0]]))
         if node in scene.moved or thread.state == _ON_A_PROCESSOR:
             text += f"it was there {seconds} ago too: in the same call, or in the next one of a loop"
         else:
@@ -366,22 +380,22 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     """
     if scene.earlier is None:
         return []
-    seconds = scene.earlier.seconds
     before, ranks = _before(scene.earlier), _ranks(scene)
     findings = []
     for node, thread in _untold(scene, told):
         was = before.get(node)
         if was is None or node[0] in ranks:
             continue
+        seconds = scene.earlier.until(scene.processes[node[0]])
         used = (thread.cpu or 0.0) - (was.cpu or 0.0)
         has_slept = slept(was, thread)
         if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * seconds:
             continue
         text = f"{name_of(scene, node)} is busy: "
         if has_slept:
-            text += f"it used {used:.1f} s of CPU time in the last {seconds:g} s"
+            text += f"it used {used:.1f} s of CPU time in the last {seconds_in_words(seconds)}"
         else:
-            text += f"it waited for nothing in the last {seconds:g} s and used {used:.1f} s of CPU time"
+            text += f"it waited for nothing in the last {seconds_in_words(seconds)} and used {used:.1f} s of CPU time"
         findings.append(Finding("busy", f"{text}, in {where(thread)}", (node,)))
     return findings
 

@@ -10,6 +10,7 @@ from ..facts import ProcessReport, ThreadReport
 from .fold import thread_key
 from .standing import standing, stands_still
 from .telling_frame import where
+from .waits import seconds_between
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,8 @@ class Movement:
 
 
 def movements(samples: Sequence[Sequence[ProcessReport]], seconds: float) -> list[Movement]:
-    """Every thread that was seen, in the order of its first appearance. ``seconds`` lie between two samples."""
+    """Every thread that was seen, in the order of its first appearance. ``seconds`` lie between two samples
+    that have no time of their own."""
     seen: dict[tuple[int, int], list[tuple[ProcessReport, ThreadReport]]] = {}
     for sample in samples:
         for process in sample:
@@ -41,6 +43,7 @@ def movements(samples: Sequence[Sequence[ProcessReport]], seconds: float) -> lis
 def _movement(pid: int, tid: int, rows: list[tuple[ProcessReport, ThreadReport]], seconds: float) -> Movement:
     threads = [thread for _, thread in rows]
     stands = [standing(*row) for row in rows]
+    between = [seconds_between(was, now, seconds) for (was, _), (now, _) in pairwise(rows)]
     places: dict[str, int] = {}
     for thread in threads:
         place = where(thread)
@@ -53,5 +56,5 @@ def _movement(pid: int, tid: int, rows: list[tuple[ProcessReport, ThreadReport]]
         places=tuple(places.items()),
         stacks=len({thread_key(thread) for thread in threads}),
         samples=len(threads),
-        moved=not all(stands_still(*pair, seconds) for pair in pairwise(stands)),
+        moved=not all(map(stands_still, stands, stands[1:], between)),
     )

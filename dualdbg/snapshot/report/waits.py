@@ -31,10 +31,27 @@ class Wait:
 
 @dataclass(frozen=True)
 class Earlier:
-    """An earlier look at the same processes, ``seconds`` ago."""
+    """An earlier look at the same processes, about ``seconds`` ago."""
 
     processes: Sequence[ProcessReport]
     seconds: float
+
+    def until(self, now: ProcessReport) -> float:
+        """Seconds between both looks at a process: a look at many takes its time too, and where the machine is slow."""
+        return next(
+            (seconds_between(was, now, self.seconds) for was in self.processes if was.pid == now.pid),
+            self.seconds,
+        )
+
+
+def seconds_between(was: ProcessReport, now: ProcessReport, otherwise: float) -> float:
+    """Between two looks at a process; ``otherwise`` where they have no time."""
+    return otherwise if was.at is None or now.at is None else now.at - was.at
+
+
+def seconds_in_words(seconds: float) -> str:
+    """``1.2 s``: the time between two looks, for people."""
+    return f"{round(seconds, 1):g} s"
 
 
 class Scene:
@@ -85,9 +102,10 @@ def _moved(earlier: Earlier, processes: Sequence[ProcessReport]) -> Iterator[Nod
         for thread in process.threads
     }
     for process in processes:
+        seconds = earlier.until(process)
         for thread in process.threads:
             node = process.pid, thread.thread.tid
-            if node in before and not stands_still(before[node], standing(process, thread), earlier.seconds):
+            if node in before and not stands_still(before[node], standing(process, thread), seconds):
                 yield node
 
 

@@ -5,7 +5,7 @@ gdb reads every symbol of a file it is given (3.5 s for libtorch_cpu). Given a f
 
     add-symbol-file FILE -o BIAS
 
-BIAS is :func:`dualdbg.symbols.objfile.load_bias`.
+BIAS is that of the library's :class:`dualdbg.symbols.address_space.Module`.
 """
 
 from __future__ import annotations

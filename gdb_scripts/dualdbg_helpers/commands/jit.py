@@ -3,7 +3,7 @@
 import gdb
 from dualdbg_shared.libraries import TORCH_CPU
 
-from .. import context, frames, locate
+from .. import context, frames, locate, thread_local
 from ..answers import Arguments
 from ..errors import HelperError, Implausible, Unreadable
 from ..torch.graph import Graphs
@@ -20,7 +20,7 @@ def current_state(target):
     found = frames.this_at_entry(target, frame, "torch::jit::InterpreterStateImpl::")
     if found is not None and interpreter.is_state(found.address):
         return found.address, found.how
-    address = frames.thread_local(target, frame, "_ZN5torch3jitL18tls_int_state_ptr_E", TORCH_CPU)
+    address = thread_local.address_of(target, frame, "_ZN5torch3jitL18tls_int_state_ptr_E", TORCH_CPU)
     if address is not None:
         state = target.memory.pointer(address)
         if state and interpreter.is_state(state):
