@@ -8,9 +8,8 @@ from typing import Any
 from ..shared import page_size
 
 _OF_A_PLACE = ("kind", "function", "file", "line", "library", "number")
-_PAGE = (
-    page_size.SMALLEST
-)  # of native code without a name only the offset in the page is the same in other processes
+# Of native code without a name only the offset in the page is the same in other processes.
+_PAGE = page_size.SMALLEST
 
 
 def merged(objects: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
