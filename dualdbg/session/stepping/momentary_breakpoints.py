@@ -148,6 +148,7 @@ class MomentaryBreakpoints:
 
     async def remove(self, momentary: Momentary) -> None:
         """Remove the breakpoints of a step, perhaps of one that did not begin."""
+        momentary.is_over = True
         if momentary.numbers:
             await self._native.delete_breakpoints(momentary.numbers)
 
@@ -269,7 +270,7 @@ class MomentaryBreakpoints:
     ) -> StepEndNumbers:
         async def insert() -> StepEndNumbers:
             numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches, result)
-            momentary.inserted.update(numbers.notes, numbers.returns, numbers.pads, numbers.catches)
+            await self._note(momentary, [*numbers.notes, *numbers.returns, *numbers.pads, *numbers.catches])
             return numbers
 
         return await to_its_end(insert())
@@ -279,10 +280,17 @@ class MomentaryBreakpoints:
 
         async def insert() -> list[int]:
             numbers = await insertion
-            momentary.inserted.update(numbers)
+            await self._note(momentary, numbers)
             return numbers
 
         return await to_its_end(insert())
+
+    async def _note(self, momentary: Momentary, numbers: list[int]) -> None:
+        """What gdb has inserted is the step's, unless that ended meanwhile: a stop was still read for it."""
+        if momentary.is_over:
+            await self._native.delete_breakpoints(numbers)
+        else:
+            momentary.inserted.update(numbers)
 
 
 async def _as_list(number: Awaitable[int]) -> list[int]:

@@ -136,9 +136,9 @@ class Momentary:
     left: str | None = None
     notes: set[int] = field(default_factory=set)
     lines: set[int] = field(default_factory=set)
-    inserted: set[int] = field(
-        default_factory=set
-    )  # all of them, and those of which it is not known yet what they are
+    is_over: bool = False  # they were removed; what is inserted later for this step is removed at once
+    # All of them, and those of which it is not known yet what they are.
+    inserted: set[int] = field(default_factory=set)
 
     @property
     def numbers(self) -> list[int]:
