@@ -59,7 +59,7 @@ def _text(path: str, modified: int, size: int, inode: int) -> str:
     if path.endswith((".py", ".pyw", ".pyi")):
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        except SyntaxError:  # an encoding that there is not
+        except SyntaxError:  # the file names an unknown encoding
             pass
     try:
         text = data.decode(encoding, "replace")

@@ -108,6 +108,10 @@ class GdbValues(GdbClient):
         one = await self._helper(shape, "evaluate", gdb_thread, level, expression, style, seconds)
         return self._noted([one])[0]
 
+    async def allow_calls(self, allowed: bool) -> None:
+        """Whether expressions may call functions of the program; a refusal is gdb's own then."""
+        await self._process.console(f"set may-call-functions {'on' if allowed else 'off'}")
+
     async def evaluate_passed(
         self,
         gdb_thread: int,

@@ -79,7 +79,7 @@ class AtStops:
         return self._last_display
 
     def undisplay(self, numbers: str) -> None:
-        """Show these no more; all where there are none. Raises CommandError for one that there is not."""
+        """Show these no more; without numbers none at all. Raises CommandError for an unknown number."""
         for word in numbers.split() or [str(number) for number in self.displays]:
             if not word.isdecimal() or int(word) not in self.displays:
                 raise CommandError(f"there is no display {word}", "display without more lists them")

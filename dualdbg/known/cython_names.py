@@ -45,7 +45,7 @@ class CythonName:
 
     @property
     def text(self) -> str:
-        """The name as Python has it, with dots; of what is none of the author's a name that says so."""
+        """The name as Python has it, with dots. What Cython has added gets a name that says so."""
         return GLUE.get(self.part, "") + ".".join(self.path)
 
 

@@ -66,7 +66,7 @@ def _unasked(pid: int) -> str:
 
 
 def _executable(pid: int, name: str, cwd: str) -> str:
-    """The absolute path of the interpreter as it was called; empty for a program that is none, which is not to be run.
+    """The absolute path of the interpreter as it was called; empty for another program, which must not be run.
 
     A virtual environment is known by that path.
     """

@@ -194,8 +194,9 @@ class Evaluating(Protocol):
     async def call_evidence(
         self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
     ) -> CallEvidence:
-        """Where a thread stands at the ``entry`` of a function: what the code of its caller tells of this call, and
-        that of a function which it calls and which passes the call on by a jump.
+        """What the code of the caller tells of a call, where a thread stands at the ``entry`` of the called function.
+
+        ``through``: a function between the two, which passes the call on by a jump.
         """
 
     async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
@@ -211,6 +212,9 @@ class Evaluating(Protocol):
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
     ) -> NativeVariable:
         """The value of a C++ expression in a frame. ``may_stop``: breakpoints hold in what it calls."""
+
+    async def allow_calls(self, allowed: bool) -> None:
+        """Whether expressions may call functions of the program."""
 
     async def evaluate_passed(
         self,

@@ -60,7 +60,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     step_forgotten       any                           the same
 
     ending.py
-    exited, detached     any                           EXITED, DETACHED
+    exited, detached     any                           EXITED, DETACHED; LOST stays LOST
     letting_go           any                           the same; gdb's stops mean nothing
     post_mortem_over     any                           DETACHED
     target_died          SHOWN                         RUNNING, FREE: gdb notices it then

@@ -230,8 +230,8 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
 def set_internal(number: int, attribute: str, value: Any) -> None:
     """Set an attribute of such a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
 
-    gdb's own commands do not take numbers below zero. A watchpoint that is on again where gdb has something to say
-    is none any more: its function was left.
+    gdb's own commands do not take numbers below zero. Where gdb objects to a watchpoint that is switched on again, its
+    function was left, and there is nothing to watch any more.
     """
     point = breakpoint_of(number)
     if attribute == "enabled" and value and point.type in _WATCHPOINTS:

@@ -133,7 +133,7 @@ def _evidence(
         name: number for name, number in call_site.numbers(rows, filled).items() if not _is_there(number)
     }
     call = placing.Call(filled, may_be.registers, numbers=numbers)
-    if site.jumps:  # what is on the stack is what the function was given itself, or in its place
+    if site.jumps:  # a jump in place of a call: what is on the stack was passed to the function that jumps
         most = placing.most_on_stack(what) if what is not None else None
         is_back = frame_offsets.offsets(caller.code, known["pads"]).get(site.address)
         return call._replace(most=most if is_back is not None and is_back.pointer == 0 else None)._asdict()

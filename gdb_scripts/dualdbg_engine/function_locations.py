@@ -125,8 +125,9 @@ def _instances_at(address: int, name: str) -> list[tuple[int, gdb.Block]]:
 
 
 def _parameters(block: gdb.Block) -> list[str]:
-    """The parameters of a function, as they are declared and without typedefs: of one that nothing outside its file
-    can call gdb's name has none.
+    """The parameters of a function, as they are declared and without typedefs.
+
+    gdb's name of a function has none where nothing outside its file can call it.
     """
     kinds = [one.type for one in block if one.is_argument and one.name != "this"]
     return [f"({', '.join(_spelled(kind, plain) for kind in kinds)})" for plain in (False, True)]

@@ -18,8 +18,8 @@ _WORD = 8
 def traced_arguments(address: int, what: "dict[str, Any] | None") -> "list[dict[str, Any]]":
     """The arguments of a function that are one whole number or a pointer, up to the first whose place is not certain.
 
-    ``what`` is a :class:`placing.Passing`. Where there is none debug info tells them, and where there is debug info of
-    a function of which it is all from the mangled name. ``register`` counts those of
+    ``what`` is a :class:`placing.Passing`. Debug info tells them where it is None, and where all that it has comes from
+    the mangled name. ``register`` counts those of
     whole numbers from 0 on.
     """
     if what is not None and not (what["as_written"] and gdb.block_for_pc(address) is not None):

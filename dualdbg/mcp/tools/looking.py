@@ -15,7 +15,6 @@ from ...session.inspect import inferior_evaluation
 from ...session.inspect.python_objects import NeedsCode, NoVariable
 from ...session.native_expressions import check_expression
 from ...source_files import source_lines
-from ...waiting import to_its_end
 from ..answers import (
     EvaluationAnswer,
     Reply,
@@ -249,15 +248,9 @@ async def _look(debuggee: Debuggee, text: str, tid: int, frame: Frame, language:
         check_expression(text)
     except SpecError as error:
         raise EvaluationError(error.message, again) from error
-
-    async def read() -> Value:
-        try:
-            await session.hits.ask_gdb("set may-call-functions off")
-            return await session.inspector.evaluate(text, tid, frame, language)
-        finally:
-            await to_its_end(session.hits.ask_gdb("set may-call-functions on"))
-
-    return await session.interrupted(read)
+    if language is Language.NATIVE:
+        return await session.inspector.values.evaluate_native_memory(text, tid, frame)
+    return await session.inspector.evaluate(text, tid, frame, language)
 
 
 def _is_python(text: str) -> bool:

@@ -76,7 +76,7 @@ def check_specs(
 
 
 def not_begun(which: str, error: SpecError) -> UsageError:
-    """That of a call in which a breakpoint is none, or cannot be set."""
+    """The error of a call with a breakpoint that cannot be read or set."""
     hint = f"; {error.hint}" if error.hint else ""
     return UsageError(
         f"no session was begun: {which} cannot be set: {error.message}",

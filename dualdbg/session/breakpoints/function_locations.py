@@ -143,8 +143,9 @@ def _function_at(one: FunctionAddress, module: Module | None) -> FunctionAt:
 
 
 def _only_calls(place: LoadedFunction, inlined: list[CythonName], is_inlined: bool) -> bool:
-    """Whether a function only takes the arguments of a call apart for one that was inlined: Cython made it for one of
-    these, or PyO3's macros did.
+    """Whether a function only unpacks the arguments of a call, and the function that it calls was inlined.
+
+    Cython makes such functions, and so do PyO3's macros.
     """
     name = cython_function(in_source(parse(place.symbol.name).short) or "")
     if name is not None:
@@ -179,8 +180,9 @@ def function_starts(module: Module) -> list[int]:
 
 
 def _names(query: Query) -> list[str]:
-    """The names to ask gdb for, which does not leave out unnamed scopes; and of what was inlined it knows no parameters
-    where a function has no linkage name.
+    """The names to ask gdb for: it wants unnamed scopes too.
+
+    Of an inlined function without a linkage name it knows no parameters.
     """
     names = [query.text]
     if query.parsed.parameters is not None:

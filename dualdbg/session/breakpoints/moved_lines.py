@@ -10,8 +10,9 @@ from .cython_locations import CythonPlace
 
 
 def elsewhere(file: str, line: int | None, places: Sequence[CodeAddress]) -> str | None:
-    """That the places of a line are another line's: in functions that begin behind it, or that were inlined, of which
-    nothing tells where they begin. None where one is the line's own, or in a function around it.
+    """Says that the places of a line belong to another line; None where one belongs to it or to a function around it.
+
+    They lie in functions that begin behind the line, or in inlined ones of which nothing tells where they begin.
     """
     if line is None or not places:
         return None

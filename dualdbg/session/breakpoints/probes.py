@@ -290,7 +290,7 @@ class Probes:
         if "shstk" in status.get("x86_Thread_features", ""):
             raise CannotPlace("the program has shadow stacks")
         own = read_status("/proc/self/status")
-        # It may end who asks for memory. That of a container is none of the program's own making.
+        # A filter may end a process that asks for memory. The filter of a container is ours too, and did not end us.
         rows = ("Seccomp", "Seccomp_filters")
         is_filtered = any(status.get(row) != own.get(row) for row in rows)
         if is_filtered and (status.get("Seccomp") == _STRICT or status.get("NoNewPrivs") == "1"):

@@ -158,7 +158,7 @@ class Tracing:
         self._returning[memory, returns] = place
 
     def call_of(self, memory: TraceMemory, probe: int) -> int | None:
-        """The probe of a function, for that of its returns; None for one that is no such."""
+        """The probe at a function's entry, by the probe of its returns; None for any other probe."""
         place = self._returning.get((memory, probe))
         return place.probe if place is not None else None
 

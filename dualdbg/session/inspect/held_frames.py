@@ -27,8 +27,8 @@ class HeldFrames:
     def unseen_frames(self, hold: PythonHold) -> int:
         """How many Python functions are on the stack of a thread that debugpy holds, from the user's innermost one on.
 
-        They count where C code called one of them that is the innermost, that has no caller, or whose caller is one in
-        which debugpy does not stop. They count too where an inner function is still being left. Else the answer is 0.
+        The answer is 0 unless an inner function is still being left, or C code has called one of them: the innermost,
+        one without a caller, or one whose caller is a function in which debugpy does not stop.
         The thread stands, so memory has them. (Up to 3.11 debugpy's ``next`` does not stop where an exception ends the
         innermost, but in its callers.)
         """

@@ -134,8 +134,8 @@ class Inspector:
     ) -> Answer:
         """The answer of debugpy to a request, which gives way to a native stop.
 
-        Raises WrongState when gdb stops the target first. debugpy answers when the target runs again: ``late`` makes of
-        that answer what the user sees of it then, nothing without it.
+        Raises WrongState when gdb stops the target first. debugpy answers when the target runs again, and
+        ``late`` makes a text of that answer for the user. Without ``late`` nothing is said then.
         """
         if self._python is None or not self._python.connected:
             raise WrongState("debugpy is not connected to the target", "native commands work")

@@ -78,7 +78,8 @@ class ThreadList:
     def began_at_attach(self, tids: set[int]) -> None:
         """These threads have begun while a thread of the program ran the text that starts ours, and others ran too.
 
-        One alone is ours. Of several it shows in their frames and names: until they have some they are left out.
+        A single one is ours. Which of several are ours shows in their frames and names; until they have some they are
+        left out.
         """
         if len(tids) == 1:
             self.ours |= tids

@@ -14,6 +14,7 @@ from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...symbols.names.signature import Signature
+from ...waiting import to_its_end
 from ..engines import CodeReading, Evaluating, Reading
 from ..loop import Loop
 from ..native_expressions import names_in
@@ -332,6 +333,18 @@ class ValueReader:
             except CommandError as error:
                 raise EvaluationError(error.message, instead_of(expression, error.message)) from error
             return self.native_value(variable)
+
+        return await self._halting.interrupted(read)
+
+    async def evaluate_native_memory(self, expression: str, tid: int, frame: Frame) -> Value:
+        """As :meth:`evaluate_native`, and no function of the program is called for it."""
+
+        async def read() -> Value:
+            try:
+                await self._native.allow_calls(False)
+                return await self.evaluate_native(expression, tid, frame)
+            finally:
+                await to_its_end(self._native.allow_calls(True))
 
         return await self._halting.interrupted(read)
 

@@ -62,7 +62,7 @@ class HandlerFinder:
     def begin_catch(self, module: Module | None) -> list[int]:
         """Where C++ code of a file may find its ``__cxa_begin_catch``: in the C++ library, or in the file itself.
 
-        Of None, where the code of any file of the user's may.
+        Without a ``module``: where the code of any of the user's files may find it.
         """
         own = self._code.modules() if module is None else [module]
         places = [one for one in self._image.modules if one in own or is_cxx_library(one.path)]

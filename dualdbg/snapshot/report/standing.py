@@ -81,8 +81,8 @@ def digest(key: object) -> str:
 def stands_still(before: Standing, now: Standing, seconds: float) -> bool:
     """Whether a thread has waited in one place all the time between two looks, ``seconds`` apart.
 
-    One that is woken by time limits, and waits again, stands still; where the limit is not known, what tells is that
-    it used no more CPU time than such a one. A sleep waits for nothing else: who begins another one has gone on.
+    One that a time limit wakes and that waits again stands still. Where the limit is not known, it must not have used
+    more CPU time than such a thread does. A sleep is different: a thread that begins another sleep has gone on.
     """
     if (before.stack, before.call) != (now.stack, now.call):
         return False
