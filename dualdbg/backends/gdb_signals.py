@@ -21,9 +21,8 @@ class GdbSignals(GdbProbes):
     def __init__(self, process: GdbProcess) -> None:
         super().__init__(process)
         self._target = 0  # the process that was attached to
-        self._late: Late | None = (
-            None  # gets what gdb says when it has not said in time whether the target runs
-        )
+        # Gets what gdb says when it has not said in time whether the target runs.
+        self._late: Late | None = None
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
