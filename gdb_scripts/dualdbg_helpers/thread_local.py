@@ -13,9 +13,8 @@ from . import abi
 from .errors import Unreadable
 from .inferior import MASK, register
 
-_FIXED = (
-    1 << 47
-)  # from here on an offset is none: -1 is that of a library without a fixed place; 0 is none either
+# No offset lies above: -1 stands for a library without a fixed place. 0 is no offset either.
+_FIXED = 1 << 47
 _MOST_MODULES, _MOST_LISTS = 1 << 16, 1 << 10
 _UNTOUCHED = (0, MASK)  # zero where the vector has not been brought up to date since it was made
 # Of a field: its bits, how many it has, where it lies. In these of the C library (nptl_db/structs.def).
