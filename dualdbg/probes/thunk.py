@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from . import durations
 from .bytecode import CannotCompile, Operation
@@ -116,7 +117,7 @@ def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: in
     states = tuple((place, row.pushed, row.marks) for place, row in rows if row.pushed is not None)
     sent = next((place for place, row in rows if _SENT in row.marks), 0)
     at = {id(row.instruction): place for place, row in rows}
-    moved = tuple((at[id(one)], one.ip) for one in placement.moved)
+    moved = tuple((at[id(copy)], one.ip) for copy, one in zip(frame.copies, placement.moved, strict=True))
     return Probe(
         placement.site, jump, placement.original, thunk, code, tuple(writer.saved), states, sent, moved
     )
@@ -124,7 +125,11 @@ def build(placement: Placement, wish: Wish, thunk: int, counter: int, signal: in
 
 @dataclass
 class _Frame:
-    """What is around the evaluation: registers are saved, the hit is told or taken down, the program goes on."""
+    """What is around the evaluation: registers are saved, the hit is told or taken down, the program goes on.
+
+    ``copies``: the moved instructions. They have labels of ours and not their own addresses: a jump among them to the
+    first of them leads to the function, where the next turn of a loop is a hit as the first one was.
+    """
 
     placement: Placement
     wish: Wish
@@ -132,6 +137,7 @@ class _Frame:
     signal: int
     writer: Writer = field(default_factory=Writer)
     evaluated: frozenset[str] = frozenset()  # the registers that the evaluation writes to
+    copies: list[Any] = field(default_factory=list)
 
     def write(self, saved: Sequence[str]) -> None:
         """Write all of it. The evaluation may change the registers ``saved``."""
@@ -139,7 +145,7 @@ class _Frame:
             self._write_exit()
             return
         writer, wish = self.writer, self.wish
-        self._false, self._true, self._refused = (writer.new_label() for _ in range(3))
+        self._false, self._true, self._refused, self._after = (writer.new_label() for _ in range(4))
         writer.load("LEA_R64_M", "rsp", "rsp", -RED_ZONE)
         writer.pushed = 0
         writer.push("flags")
@@ -188,7 +194,8 @@ class _Frame:
             writer.pop()
         writer.load("LEA_R64_M", "rsp", "rsp", RED_ZONE)
         for one in self.placement.moved:
-            writer.rows.append(Row(one, None))
+            self._move(one)
+        self.copies[0].ip = self._after
         writer.branch("JMP_REL32_64", self.placement.end)
         writer.rows[-1].pushed = None
 
@@ -197,7 +204,8 @@ class _Frame:
         writer, wish = self.writer, self.wish
         assert wish.trace is not None and wish.call is not None
         *before, last = self.placement.moved
-        writer.rows += [Row(one, None) for one in before]
+        for one in before:
+            self._move(one)
         writer.load("LEA_R64_M", "rsp", "rsp", -RED_ZONE)
         writer.pushed = 0
         for name in ("flags", *_FOR_TIMES):
@@ -206,7 +214,13 @@ class _Frame:
         while writer.pushed > 0:
             writer.pop()
         writer.load("LEA_R64_M", "rsp", "rsp", RED_ZONE)
-        writer.rows.append(Row(last, None))
+        self._move(last)
+
+    def _move(self, one: Any) -> None:
+        copy = one.copy()
+        copy.ip = 0
+        self.copies.append(copy)
+        self.writer.rows.append(Row(copy, None))
 
     def _go_on(self, within: int) -> None:
         """A hit that was counted has a way out of its own: it is known of each instruction whether it is counted."""
@@ -215,7 +229,7 @@ class _Frame:
             writer.pop()
         writer.load("LEA_R64_M", "rsp", "rsp", RED_ZONE)
         writer.pushed = -1
-        writer.branch("JMP_REL32_64", self.placement.site)
+        writer.branch("JMP_REL32_64", self._after)
         writer.pushed = within
         writer.marks.clear()
 

@@ -78,6 +78,11 @@ long looped(long n);
 __asm__(
 ".globl looped\n.type looped,@function\nlooped:\n"
 "  xorl %eax, %eax\n1: addq %rdi, %rax\n decq %rdi\n jne 1b\n ret\n.size looped,.-looped\n");
+/* The whole loop lies in the bytes that a jump takes. */
+long turning(long n);
+__asm__(
+".globl turning\n.type turning,@function\nturning:\n"
+"  decq %rdi\n jg turning\n movq %rdi, %rax\n ret\n.size turning,.-turning\n");
 """
 _SIZES: dict[str, int] = {}
 
@@ -85,10 +90,10 @@ _SIZES: dict[str, int] = {}
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     made = compiled(_SOURCE, tmp_path_factory.mktemp("machine-code"), "-O2", "-fcf-protection=none")
-    _SIZES.update({name: size_of(made, name) for name in ("add", "watched", "leaf", "looped")})
-    made.add.restype = made.leaf.restype = made.looped.restype = ctypes.c_long
+    _SIZES.update({name: size_of(made, name) for name in ("add", "watched", "leaf", "looped", "turning")})
+    made.add.restype = made.leaf.restype = made.looped.restype = made.turning.restype = ctypes.c_long
     made.add.argtypes = [ctypes.c_long] * 6
-    made.leaf.argtypes = made.looped.argtypes = [ctypes.c_long]
+    made.leaf.argtypes = made.looped.argtypes = made.turning.argtypes = [ctypes.c_long]
     return made
 
 
@@ -381,6 +386,21 @@ def test_one_thread_counts(library: ctypes.CDLL) -> None:
         other.start()
         other.join()
         assert not told.was_hit()
+
+
+def test_each_turn_of_a_loop_within_the_moved_bytes_is_a_hit(library: ctypes.CDLL) -> None:
+    """A jump among them leads back to the function: gdb's breakpoint there would stop at each turn."""
+    address, size = address_of(library, "turning"), _SIZES["turning"]
+    with Patched(address, size, thunk.Wish(hits=8)) as patched, Told() as told:
+        library.turning(7)
+        assert patched.counted == 7 and not told.was_hit()
+        library.turning(7)
+        assert patched.counted == 14 and told.was_hit()
+    for number, is_met in ((3, True), (0, False), (8, False)):
+        condition = operations(("reg", 5), *constant(number), "equal")
+        with Patched(address, size, thunk.Wish(condition)), Told() as told:
+            assert library.turning(7) == 0
+            assert told.was_hit() is is_met, number
 
 
 # -- where it cannot be -----------------------------------------------------------------------------
