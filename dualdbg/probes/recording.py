@@ -162,8 +162,8 @@ class PythonPlaces:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a probe does that never stops: it counts; with a ``tid`` (where the thread id is, from the thread pointer)
-    and rings it takes each hit down. ``times``: its returns are to know the call.
+    """What a probe does that never stops: it counts; where there are rings it takes each hit down. ``tid``: where the
+    thread id is, from the thread pointer. ``times``: its returns are to know the call.
 
     ``memory`` is where the target has the shared memory. ``is_entry``: the stack is that of a function's first
     instruction. ``python``: where the Python frame is read; None where that is not known. ``refused``: the counter of
@@ -189,6 +189,13 @@ def count(writer: Writer, trace: Trace) -> None:
     """Count the hit: it is not done again when the thread is put back to its function from here on."""
     increase(writer, trace, trace.probe)
     writer.marks.add("passed")
+
+
+def only_in(writer: Writer, trace: Trace, tid: int, otherwise: int) -> None:
+    """Go to the label ``otherwise`` in all threads but that of this id; it changes rax."""
+    thread_of(writer, trace, "eax")
+    writer.ri("CMP_RM32_IMM32", "eax", tid)
+    writer.branch("JNE_REL32_64", otherwise)
 
 
 def increase(writer: Writer, trace: Trace, counter: int) -> None:

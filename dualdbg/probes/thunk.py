@@ -18,7 +18,7 @@ from .bytecode import CannotCompile, Operation
 from .conditions import RT_SIGPROCMASK, STACK, ConditionWriter
 from .machine import RED_ZONE, Row, Writer, register
 from .placement import JUMP, CannotPlace, Placement, iced
-from .recording import Trace, count, increase, record
+from .recording import Trace, count, increase, only_in, record
 
 REACH = (1 << 31) - (1 << 16)  # bytes that a jump can go, less some
 TRAP = 0xCC
@@ -38,7 +38,8 @@ _SENT = "sent"
 class Wish:
     """What is to be evaluated: a condition (else always true), then a count (stop from this hit on), in one thread.
 
-    ``thread``: the thread pointer of the only one that counts. ``known``: memory that is there as long as the
+    ``thread``: the thread pointer of the only one that is to stop; ``tid``: the id of the only one that a trace counts,
+    be it there by now or not. ``known``: memory that is there as long as the
     function is, as pairs of start and end. ``trace``: it never stops, and does this instead. ``call``: the placement
     is a way out, whose calls are hits of this probe.
     """
@@ -49,6 +50,7 @@ class Wish:
     known: tuple[tuple[int, int], ...] = ()
     trace: Trace | None = None
     call: int | None = None
+    tid: int | None = None
 
 
 @dataclass(frozen=True)
@@ -151,11 +153,13 @@ class _Frame:
         writer.push("flags")
         for name in saved:
             writer.push(name)
-        depends = wish.thread is not None or wish.condition is not None
+        depends = wish.thread is not None or wish.tid is not None or wish.condition is not None
         if depends and wish.trace is not None and wish.trace.times:
             durations.forget(writer, wish.trace)
         if wish.thread is not None:
-            self._only_in(wish.thread)
+            self._only_at(wish.thread)
+        if wish.tid is not None and wish.trace is not None:
+            only_in(writer, wish.trace, wish.tid, self._false)
         if wish.condition is not None:
             # Where a condition has no value gdb says why, and a trace goes on.
             undecided = self._true if wish.trace is None else self._false
@@ -270,7 +274,7 @@ class _Frame:
         writer.load("LEA_R64_M", "rsp", "rsp", 16)
         writer.pushed -= 2
 
-    def _only_in(self, pointer: int) -> None:
+    def _only_at(self, pointer: int) -> None:
         """Its thread pointer lies at its beginning (System V ABI, "Thread-Local Storage")."""
         writer = self.writer
         place = iced.MemoryOperand(displ=0, displ_size=4, seg=iced.Register.FS)

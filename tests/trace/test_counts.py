@@ -174,6 +174,42 @@ def test_what_musl_has_not_at_its_start_is_said(tmp_path: Path) -> None:
     assert row["hits"] is None and row["why"] == "the threads of the program cannot be told apart"
 
 
+@pytest.mark.parametrize("options", [["--count"], [], ["--time"]])
+def test_one_thread_is_counted_and_no_other(options: list[str], tmp_path: Path) -> None:
+    """By its id, also where a later thread has its memory, or nobody has the id; a name is refused."""
+    made = tmp_path / "one_thread"
+    source = Path(__file__).with_name("one_thread.c")
+    subprocess.run(["gcc", "-O2", "-g", "-pthread", "-o", made, source], check=True)
+    with subprocess.Popen([made], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as target:
+        assert target.stdin is not None and target.stdout is not None
+        main, other = target.stdout.readline().split()
+        specs = {
+            "in_main": f"in_main thread {main}",
+            "in_other": f"in_other thread {other}",
+            "even_in_other": f"even_in_other thread {other} if number % 2 == 0",
+            "in_none": "in_none thread 4194304",
+            "in_named": 'in_named thread "worker one"',
+            "in_all": "in_all",
+        }
+        words = [word for spec in specs.values() for word in ("-b", spec)]
+        line = [*TRACE, *options, "--json", *words, str(target.pid)]
+        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as tracer:
+            _wait_until_traced(target.pid, tracer)
+            target.stdin.write("go\n")
+            target.stdin.flush()
+            assert target.stdout.readline() == "done\n"
+            tracer.send_signal(signal.SIGINT)
+            said, _ = tracer.communicate(timeout=60)
+        target.communicate("over\n", timeout=60)
+        assert target.returncode == 7
+    found = result(said)
+    hits = {name: found[name]["hits"] for name in specs}
+    assert hits == {
+        "in_main": 100, "in_other": 1000, "even_in_other": 500, "in_none": 0, "in_named": None, "in_all": 1110
+    }  # fmt: skip
+    assert "by their names" in found["in_named"]["why"]
+
+
 def _wait_until_traced(pid: int, tracer: subprocess.Popen[str]) -> None:
     """Until the memory is there, and gdb has let the process run on."""
     maps, status = Path(f"/proc/{pid}/maps"), Path(f"/proc/{pid}/status")

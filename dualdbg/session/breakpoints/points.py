@@ -374,10 +374,11 @@ class Points:
             todo.why_not = await self._probes.put(point.number, *what)
 
     async def _trace(self, place: TracedPlace, todo: _Todo) -> None:
-        if todo.condition != self._wanted[place.id].spec.condition:
-            place.why_not = "gdb has no code for the condition at this place"
+        spec = self._wanted[place.id].spec
+        if todo.condition != spec.condition:
+            place.why_not = todo.why_not = "gdb has no code for the condition at this place"
             return
-        await self._probes.trace(place, todo.condition, todo.thread)
+        await self._probes.trace(place, todo.condition, spec.thread)
         todo.why_not = place.why_not
         if (
             self.tracing.records
@@ -399,7 +400,7 @@ class Points:
 
     async def _new_point(self, wanted: Wanted, address: int, kind: _Kind) -> _Point:
         spec = wanted.spec
-        if spec.counts and spec.condition is None and spec.thread is None:
+        if spec.counts and spec.condition is None:
             return _Point(self._native.new_trace(), todo=_Todo(address, None, None, None))
         if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
@@ -482,6 +483,6 @@ def _todo(
         if spec.condition is None and spec.hits is None and spec.hit_condition is None:
             return None
         return _Todo(address, None, None, None, "each hit is looked at")
-    if spec.thread is not None and gdb_thread is None:
+    if spec.thread is not None and gdb_thread is None and not spec.counts:
         return _Todo(address, None, None, None, "the thread is not known yet")
     return _Todo(address, condition, hits, gdb_thread)

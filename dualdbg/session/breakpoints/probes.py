@@ -38,6 +38,7 @@ _TYPES = {
     "unsigned",
     "void",
 }  # of every program
+_LARGEST_ID = 1 << 22  # PID_MAX_LIMIT, linux/threads.h
 _LARGEST = 1 << 20  # bytes of a function that is looked through
 _AROUND = 1 << 15  # bytes of code before and behind that are looked through for jumps into it
 
@@ -79,17 +80,21 @@ class Probes:
         """
         return await _refusal(self._put(number, address, condition, hits, thread))
 
-    async def trace(self, place: TracedPlace, condition: str | None, thread: int | None) -> None:
-        """Have a probe count the hits of a place, or take them down. The place is told why that cannot be."""
+    async def trace(self, place: TracedPlace, condition: str | None, thread: str | None) -> None:
+        """Have a probe count the hits of a place, or take them down. The place is told why that cannot be.
+
+        ``thread``: the only one that counts, as the user names it.
+        """
         address = place.location.address
         assert address is not None
         place.why_not = await _refusal(self._trace(place, address, condition, thread))
 
     async def _trace(
-        self, place: TracedPlace, address: int, condition: str | None, thread: int | None
+        self, place: TracedPlace, address: int, condition: str | None, thread: str | None
     ) -> None:
         where, function = await self._place(address)
-        wish = await self._wish(where, address, condition, thread)
+        tid = self._own_id(thread) if thread is not None else None
+        wish = replace(await self._wish(where, address, condition, None), tid=tid)
         is_entry = where.site == function.start or placement.begins_with_pad(function, where.site)
         try:
             area = await self._area(where.site)
@@ -284,6 +289,23 @@ class Probes:
                 start, end = max(start, address - _AROUND), min(end, address + _AROUND)
                 return start, await self._code(module, start, end)
         raise CannotPlace("its file does not say that there is code")
+
+    def _own_id(self, thread: str) -> int:
+        """The id of a thread as the program has it, be the thread there by now or not. Raises CannotPlace."""
+        if not thread.isdigit():
+            raise CannotPlace("the process does not know threads by their names: its id is needed")
+        if int(thread) > _LARGEST_ID:
+            raise CannotPlace("no thread has such an id")
+        for name in (f"{self._image.pid}/task/{thread}", str(self._image.pid)):
+            try:
+                known_as = read_status(f"/proc/{name}/status").get("NSpid", "").split()
+            except FileNotFoundError:
+                continue
+            if "task" in name and known_as:
+                return int(known_as[-1])
+            if len(known_as) > 1:
+                raise CannotPlace("the thread is not there yet, and the program has another id for it")
+        return int(thread)
 
     def _check_process(self) -> None:
         status = read_status(f"/proc/{self._image.pid}/status")

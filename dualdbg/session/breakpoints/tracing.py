@@ -245,8 +245,8 @@ class Tracing:
         memory = program.memory
         times = self.times and is_entry
         if not self.records:
-            tid = program.tid if times else None
-            return recording.Trace(probe, memory.address, memory.shared, tid, is_entry, None, times, refused)
+            where = memory.address, memory.shared, program.tid
+            return recording.Trace(probe, *where, is_entry, None, times, refused)
         self._find_python(program)
         if program.interpreter is not None:
             await self._watch_end()
