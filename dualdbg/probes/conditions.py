@@ -15,6 +15,7 @@ STACK = ("r8", "r9", "rbx", "r12", "r13", "r14", "r15", "rbp")
 RT_SIGPROCMASK = 14  # asm/unistd_64.h
 _RSP, _RBP, _RIP = 7, 6, 16
 _EINVAL = 22
+_PAGE = 4096
 _ABOVE = 256  # bytes above a frame that belong to the stack: its callers'
 
 
@@ -208,7 +209,8 @@ class ConditionWriter:
     def _read_memory(self, size: int, top: str, kind: tuple[str, int] | None) -> None:
         """Read behind an address. One that is not sure to be there is asked of the kernel first.
 
-        rt_sigprocmask reads the eight bytes, and refuses with EINVAL for it knows no such operation; or with EFAULT.
+        rt_sigprocmask reads eight bytes of the page, and refuses with EINVAL for it knows no such operation; or with
+        EFAULT. A null pointer would mean to it that there is no operation: the bytes are never the first of memory.
         What another thread unmaps between that and the read faults: gdb takes that (probe_hits.py).
         """
         if not self._is_known(kind, size):
@@ -223,13 +225,14 @@ class ConditionWriter:
     def _check(self, top: str, offset: int) -> None:
         skip = None
         self.writer.load("LEA_R64_M", "rsi", top, offset)
-        if offset:  # only where the value lies in two words
+        if offset:  # only where the value lies in two pages
             skip = self.writer.new_label()
             self.writer.rr("MOV_R64_RM64", "rax", top)
             self.writer.rr("XOR_R64_RM64", "rax", "rsi")
-            self.writer.ri("CMP_RM64_IMM8", "rax", 8)
+            self.writer.ri("CMP_RM64_IMM32", "rax", _PAGE)
             self.writer.branch("JB_REL32_64", skip)
         self.writer.ri("AND_RM64_IMM8", "rsi", -8)
+        self.writer.ri("OR_RM64_IMM8", "rsi", 8)
         self.writer.ri("OR_RM64_IMM8", "rdi", -1)
         self.writer.number("rdx", 0)
         self.writer.number("r10", 8)

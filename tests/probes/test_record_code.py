@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
 import threading
 from collections import Counter
@@ -32,6 +33,8 @@ _TID = 0x2D0  # of glibc's struct pthread
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long)
+_libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 
 
 @pytest.fixture
@@ -105,6 +108,41 @@ def test_registers_and_flags_are_kept(
     assert len(found) == (hits if records else 0)
     if found:  # rdi, rsi, rdx, rcx, r8, r9 in the order in which the test sets them
         assert found[0][recording.ARGUMENTS :] == [before[at] for at in (5, 4, 3, 2, 7, 8)]
+
+
+@pytest.mark.every_row
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_the_kernel_answers_at_every_address(library: ctypes.CDLL, memory: TraceMemory, size: int) -> None:
+    """Null pointers, the ends of what is mapped and of all addresses: none is one at which it does not say.
+
+    Both outcomes of the comparison count nothing where nothing is there.
+    """
+    page = mmap.PAGESIZE
+    start = _libc.mmap(None, 3 * page, 3, 0x22, -1, 0)  # MAP_PRIVATE | MAP_ANONYMOUS
+    assert start not in (None, ctypes.c_void_p(-1).value)
+    for hole in (start, start + 2 * page):
+        assert _libc.mprotect(hole, page, 0) == 0
+    first, end = start + page, start + 2 * page
+    ctypes.memset(first, 1, page)
+    there = {*range(first, first + 20), *range(end - 20, end - size + 1)}
+    tops = (end, page, 1 << 47, 1 << 48, 1 << 63, 1 << 64)
+    missing = {(top + offset) % (1 << 64) for top in tops for offset in range(-20, 20)} - there
+    missing |= {first - at for at in range(1, 20)} | set(range(20))
+    missing = {address for address in missing if not first <= address <= end - size}
+    one = int.from_bytes(b"\1" * size, "little")
+    wish, refused = _wish(memory), memory.new_probe()
+    assert wish.trace is not None
+    rows = operations(("reg", 5), f"ref{8 * size}", ("reg", 4), "equal")
+    trace = replace(wish.trace, tid=None, refused=refused)
+    with Patched(address_of(library, "add"), SIZES["add"], replace(wish, condition=rows, trace=trace)):
+        for expected in (one, 0):
+            for address in sorted(there | missing):
+                before = memory.hits(trace.probe)
+                library.add(ctypes.c_long(address), expected, 0, 0, 0, 0)
+                is_hit = memory.hits(trace.probe) > before
+                assert is_hit == (address in there and expected == one), hex(address)
+                assert memory.hits(refused) == 0, hex(address)
+    assert _libc.munmap(start, 3 * page) == 0
 
 
 def test_a_full_ring_takes_nothing_and_loses_nothing_that_it_has(
