@@ -8,6 +8,7 @@ import gdb
 from dualdbg_helpers import passed, placing
 
 from . import helpers
+from .blocks import entry_of, outer_function
 
 _HIDDEN = ("__in_chrg", "__vtt_parm")  # GCC has these names for what it adds to some constructors
 _NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
@@ -56,10 +57,8 @@ _SIZES = {
 
 
 def _by_debug_info(address: int) -> "list[dict[str, Any]]":
-    block = gdb.block_for_pc(address)
-    while block is not None and block.function is None:
-        block = block.superblock
-    if block is None or block.start != address:
+    block = outer_function(address)
+    if block is None or entry_of(block) != address:
         return []
     result = block.function.type.target().strip_typedefs()
     register = 0

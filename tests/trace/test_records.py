@@ -66,6 +66,27 @@ def test_each_hit_has_its_python_line(library: Path, tmp_path: Path, version: st
     assert row["numbers"]["number"] == {"least": -499, "most": 999, "sum": 8 * 499500 - 499 * 250}
 
 
+@pytest.mark.every_row
+@pytest.mark.parametrize("options", [["-O1"], ["-O2"], ["-O3", "-fno-reorder-blocks-and-partition"], ["-Os"]])
+def test_values_are_those_that_were_passed(tmp_path: Path, options: list[str]) -> None:
+    """Of functions in several ranges of addresses, and of those that begin with what was inlined into them."""
+    made, source = tmp_path / "arguments", Path(__file__).with_name("arguments.cpp")
+    subprocess.run(["g++", *options, "-g", "-o", made, source], check=True)
+    names = ("plain", "thrower", "with_text", "guarded", "unlikely", "begins_inlined")
+    specs = [*names, "begins_inlined_and_throws", "Base::method", "generic<int>"]
+    said = run("--json", *(word for one in specs for word in ("-b", one)), "--native", made, status=7)
+    rows = json.loads(said.splitlines()[-1])["functions"]
+    counted = [row for row in rows if row["hits"] is not None]
+    assert len(rows) == len(specs) and len(counted) >= len(specs) - 2, rows
+    passed = {
+        "n": {"least": 0, "most": 99, "sum": 4950},
+        "k": {"least": 1000, "most": 1198, "sum": 109900},
+    }
+    for row in counted:
+        assert row["hits"] == 100, row
+        assert row["numbers"] == passed, row
+
+
 _LOADING = """\
 #include <dlfcn.h>
 #include <pthread.h>
