@@ -5,6 +5,7 @@ A place must be on every way through the function, and be passed once a call.
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Sequence
 
 import gdb
@@ -20,6 +21,7 @@ from .blocks import (
     inner_function,
     is_inlined,
     is_same,
+    is_same_function,
     outer_function,
     shown_function,
     symbol_at,
@@ -33,6 +35,7 @@ from .stack_protector import behind_guard
 
 _MOST_CHECKED = 200  # instances of a function, at some milliseconds each
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
+_THUNK = " thunk to "  # in the demangled names of those that adjust `this`, or what is returned
 _SIGNS = {gdb.TYPE_CODE_PTR: "*", gdb.TYPE_CODE_REF: "&", gdb.TYPE_CODE_RVALUE_REF: "&&"}
 
 
@@ -173,7 +176,8 @@ def _entries(address: int, block: gdb.Block, is_checked: bool) -> tuple[list[dic
 
 def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
     """Where a function begins that was inlined into code of which debug info has lines and no functions: by its first
-    line. GCC writes so of thunks of lambdas that it optimises while linking.
+    line. GCC writes so of thunks of lambdas that it optimises while linking, and of each thunk of a virtual function:
+    that is no place where one that leads to the function itself, or is named after another one.
     """
     inner, first = inner_function(begins), gdb.find_pc_line(begins)
     if inner is None or not is_same(inner, block) or first.symtab is None:
@@ -187,8 +191,33 @@ def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, 
     return [
         {**place, "address": address, "inlined_in": name}
         for start, (name, places) in around.items()
-        for address in first_reached_from(start, lambda one: inner_function(one) is None, places)
+        if name.partition(_THUNK)[2] in ("", block.function.print_name) and not _leads_to(block, start)
+        for address in first_reached_from(start, _is_in_none, places)
     ]
+
+
+def _is_in_none(address: int) -> bool:
+    return inner_function(address) is None
+
+
+def _leads_to(block: gdb.Block, start: int) -> bool:
+    """Whether a thunk that begins at ``start`` leads to the function of a block, perhaps by another thunk."""
+    code, names = control_flow.Code(), {block.function.linkage_name, block.function.print_name}
+
+    def is_entry(target: int) -> bool:
+        outer = outer_function(target)
+        if outer is not None:
+            return is_same_function(outer, block)
+        return symbol_at(target)[1].endswith("@plt") and symbol_at(target)[1][: -len("@plt")] in names
+
+    def following(address: int) -> "list[int]":
+        return [one for one in code.following(address) if _is_in_none(one) or _THUNK in symbol_at(one)[1]]
+
+    for address in islice(control_flow.reached([start], following), _MOST_INSTRUCTIONS):
+        flow = code.flow(address)
+        if flow is not None and (flow.calls in names or any(map(is_entry, flow.addresses))):
+            return True
+    return False
 
 
 def _is_passed_once(start: int, place: int, end: int, producer: str | None) -> bool:

@@ -69,6 +69,28 @@ def test_a_condition_is_evaluated_where_the_function_runs(calls: Path) -> None:
     assert (found["work"]["hits"], found["on_even"]["hits"]) == (80, 40)
 
 
+@pytest.mark.parametrize("options", [["-O1"], ["-O2"], ["-O3", "-fPIC"], ["-Os"], ["-O2", "-flto"]])
+@pytest.mark.parametrize("shared", [[], ["-fPIC", "-shared"]])
+def test_a_call_through_a_thunk_is_counted_once(
+    tmp_path: Path, options: list[str], shared: list[str]
+) -> None:
+    """A thunk has the line of a function, and the functions here have that of all: it is a place of none of them."""
+    made, source = tmp_path / "thunks", Path(__file__).with_name("thunks.cpp")
+    if shared:
+        library, main = tmp_path / "libthunks.so", tmp_path / "main.c"
+        subprocess.run(["g++", *options, *shared, "-g", "-Dmain=begin", "-o", library, source], check=True)
+        main.write_text("int _Z5beginv(void); int main(void) { return _Z5beginv(); }\n")
+        subprocess.run(["gcc", "-o", made, main, library, f"-Wl,-rpath,{tmp_path}"], check=True)
+    else:
+        subprocess.run(["g++", *options, "-g", "-o", made, source], check=True)
+    names = ["All::one", "All::two", "All::three", "All::self", "Lines::one", "Lines::two"]
+    said = run(
+        "--count", "--json", *(word for name in names for word in ("-b", name)), "--native", made, status=7
+    )
+    found = json.loads(said.splitlines()[-1])["functions"]
+    assert [(row["hits"], row["why"]) for row in found] == [(100, None)] * len(names), found
+
+
 @pytest.mark.smoke
 def test_what_is_not_counted_is_named_with_the_reason(calls: Path) -> None:
     said = run("-b", "tiny", "-b", "work", "-b", "nosuch", "--native", calls, 10, status=7)
