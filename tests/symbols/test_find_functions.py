@@ -223,6 +223,21 @@ def test_a_stripped_library_names_what_it_exports(shapes: Path, tmp_path: Path) 
         }
 
 
+def test_a_name_that_is_in_its_own_suffix_is_found(tmp_path: Path) -> None:
+    """Compilers' suffixes are words that functions are named by, or begin with; and a name may repeat itself."""
+    suffixes = (".isra.0", ".constprop.0", ".part.0", ".lto_priv.0", ".constprop.0.isra.0")
+    words = {word[:length] for word in ("isra", "constprop", "part", "lto_priv", "r") for length in (1, 3, 9)}
+    names = {f"{word}{suffix}": word for word in sorted(words) for suffix in suffixes}
+    names.update({"aa": "aa", "aaa": "aaa", "xaaa": "xaaa", "a.a": "a.a"})
+    text = "".join(f".type {name},@function\n{name}: ret\n.size {name},.-{name}\n" for name in names)
+    (tmp_path / "names.s").write_text(text)
+    run("gcc", "-shared", "-nostdlib", "-o", tmp_path / "names.so", tmp_path / "names.s")
+    library = Objfile.open(tmp_path / "names.so")
+    for word in set(names.values()):
+        found = {one.linkage_name for one in library.find_functions(word)}
+        assert found == {name for name, own in names.items() if own == word}, word
+
+
 def test_clones_are_kept_and_marked_but_cold_parts_are_not_meant(build, tmp_path: Path) -> None:
     library = Objfile.open(build("clones.cpp", "-O2"))
     names = run("nm", library.path)

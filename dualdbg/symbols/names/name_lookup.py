@@ -79,8 +79,11 @@ def _matching_strings(table: SymbolTable, query: Query) -> Iterator[dict[int, st
         names: list[tuple[int, bytes]] = []
         candidates: list[tuple[int, bytes]] = []
         for begin, string in chunk:
-            if plain is not None and (at := string.rfind(plain)) >= 0 and query.is_plain(string[at:]):
-                names.append((begin + at, string[at:]))
+            at = string.find(plain) if plain is not None else -1
+            while plain is not None and at >= 0:  # ``isr`` is twice in ``isr.isra.0``
+                if query.is_plain(string[at:]):
+                    names.append((begin + at, string[at:]))
+                at = string.find(plain, at + 1)
             candidates += (one for one in query.candidates(begin, string) if not _is_rust(one[1]))
         matching = {at: text for at, text in _as_they_are(candidates).items() if query.matches(text)}
         yield {**_as_they_are(names), **matching}
