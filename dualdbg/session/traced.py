@@ -101,7 +101,7 @@ class Trace:
         for one in probes:
             where = Location(one.title, one.file, None, one.file, one.line)
             untimed = ("it is a line of a function",) if one.name is None else ()
-            place = TracedPlace(0, 0, where, in_nanoseconds=True, untimed=untimed)
+            place = TracedPlace(set(), 0, where, in_nanoseconds=True, untimed=untimed)
             self.tracing.add_python(place, memory.memory, one.probe, one.returns)
 
     def program_runs(self) -> None:
@@ -124,7 +124,7 @@ class Trace:
                 place.memory, place.why_not = None, why_not
             elif place.in_nanoseconds and self._python is not None:
                 place.left_out = self._python.lines.ended
-        found = {place.id for place in self.tracing.places}
+        found = {id for place in self.tracing.places for id in place.ids}
         missing = tuple(row.spec.text for row in self._session.breakpoints.all() if row.id not in found)
         return Summary(summed(map(self._row, self.tracing.places)), self._stopped - self._began, missing)
 

@@ -27,7 +27,7 @@ class _Gdb:
 def test_aarch64_is_refused_before_anything_is_written() -> None:
     probes = Probes(cast(Any, _Gdb()), AddressSpace(os.getpid()))
     assert asyncio.run(probes.put(1, 0x1000, "x == 1", None, None)) == "this is done on x86-64 alone"
-    place = TracedPlace(1, 1, Location("work", address=0x1000))
+    place = TracedPlace({1}, 1, Location("work", address=0x1000))
     asyncio.run(probes.trace(place, None, None))
     assert place.why_not == "this is done on x86-64 alone" and place.memory is None
 

@@ -309,6 +309,43 @@ def test_what_could_not_be_counted_is_not_told_as_not_called(calls: Path) -> Non
     ]
 
 
+_LOADING = """
+#include <dlfcn.h>
+#include <stddef.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    void *library = dlopen("./library.so", RTLD_NOW);
+    long (*inside)(long) = (long (*)(long))dlsym(library, "inside");
+    for (long at = 0; at < 100; at++) inside(at);
+    dlclose(library);
+    if (argc > 1) execl("/proc/self/exe", argv[0], NULL);
+    return 7;
+}
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["again"]])
+def test_what_was_counted_is_not_told_as_never_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
+    """Its library is gone at the end, or the program another one; and a function may be named twice."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loading.c").write_text(_LOADING)
+    (tmp_path / "library.c").write_text(
+        "volatile long all; long inside(long n) { all += n; return all * 3; }\n"
+    )
+    subprocess.run(["gcc", "-O2", "-fPIC", "-shared", "-o", "library.so", "library.c"], check=True)
+    subprocess.run(["gcc", "-o", "loading", "loading.c", "-ldl"], check=True)
+    specs = ["-b", "inside", "-b", "inside", "-b", "nosuch"]
+    words = [*TRACE, "--count", "--json", *specs, "--native", "./loading", *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert done.returncode == 7 and found["missing"] == ["nosuch"], done
+    assert sum(row["hits"] for row in found["functions"]) == (200 if arguments else 100)
+    said = done.stdout + done.stderr
+    assert "(nosuch) never bound" in said and "(inside) never bound" not in said, said
+
+
 def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "trace.json"
     for option in ("--perfetto", "--folded"):

@@ -141,11 +141,16 @@ class Notices:
         for notice in self._log_failures.report():
             self._loop.tell(notice)
 
-    def unbound(self) -> None:
-        """At the end: tell which breakpoints never bound, with the nearest names that exist, but not the optional."""
+    def unbound(self, bound: Collection[int]) -> None:
+        """At the end: tell which breakpoints never bound, with the nearest names that exist, but not the optional.
+
+        Those ``bound`` have had a place, though its library may be gone, or the process run another program.
+        """
         self._compiled.at_end()
         for row in self._rows.values():
-            if row.state is not BreakpointState.PENDING or row.hit_count or row.id in self._optional:
+            if row.state is not BreakpointState.PENDING or row.hit_count:
+                continue
+            if row.id in self._optional or row.id in bound:
                 continue
             if row.spec.language is Language.PYTHON or row.spec.kind is BreakpointKind.COMPILED_LINE:
                 if row.spec.log is not None:

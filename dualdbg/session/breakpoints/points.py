@@ -111,6 +111,8 @@ class Points:
         self._points: dict[str, _Point] = {}
         self._held_back = False
         self.arguments = TaughtArguments(native)
+        self.bound: set[int] = set()
+        """The breakpoints of the user that have or had a place."""
 
     def hold_back(self) -> None:
         """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
@@ -215,9 +217,15 @@ class Points:
                 point.traced = self.tracing.add_place(wanted.id, point.number, location)
             await self._put_probe(point)
         point.owners.add(wanted.id)
-        wanted.locations[key] = location
+        if point.traced is not None:
+            point.traced.ids.add(wanted.id)
+        self._bind(wanted, key, location)
         if not self._is_active(point):
             await self._switch(point)
+
+    def _bind(self, wanted: Wanted, key: str, location: Location) -> None:
+        wanted.locations[key] = location
+        self.bound.add(wanted.id)
 
     async def libraries_arrived(self) -> None:
         """Probes that waited for the C library may be put in."""
@@ -256,7 +264,7 @@ class Points:
     def traced_hits(self, id: int) -> int:
         """How many hits of a breakpoint were counted in the process that never stops."""
         places = self._tracing_if_used.places if self._tracing_if_used is not None else []
-        return sum(place.hits for place in places if place.id == id)
+        return sum(place.hits for place in places if id in place.ids)
 
     async def watch(
         self, wanted: Wanted, address: int, size: int, access: Access, location: Location
@@ -304,7 +312,7 @@ class Points:
     async def _watched(self, wanted: Wanted, number: int, location: Location) -> None:
         key = f"data {wanted.spec.subject} {wanted.id}"
         point = self._points[key] = _Point(number, {wanted.id})
-        wanted.locations[key] = location
+        self._bind(wanted, key, location)
         if not self._is_active(point):
             await self._native.enable_breakpoint(number, False)
 
@@ -374,7 +382,7 @@ class Points:
             todo.why_not = await self._probes.put(point.number, *what)
 
     async def _trace(self, place: TracedPlace, todo: _Todo) -> None:
-        spec = self._wanted[place.id].spec
+        spec = next(self._wanted[id].spec for id in place.ids if id in self._wanted)
         if todo.condition != spec.condition:
             place.why_not = todo.why_not = "gdb has no code for the condition at this place"
             return

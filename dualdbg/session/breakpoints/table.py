@@ -480,7 +480,7 @@ class BreakpointTable:
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""
-        self.notices.unbound()
+        self.notices.unbound(self._native.points.bound)
 
     def _settle(self, id: int, announce: bool) -> None:
         row = self._rows[id]

@@ -33,12 +33,12 @@ _PAGE = 4096
 
 @dataclass
 class TracedPlace:
-    """A place at which hits are counted. ``number``: that of its probe; ``id``: the user's.
+    """A place at which hits are counted. ``number``: that of its probe; ``ids``: those of the user's breakpoints.
 
     ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not.
     """
 
-    id: int
+    ids: set[int]
     number: int
     location: Location
     memory: TraceMemory | None = None
@@ -125,7 +125,7 @@ class Tracing:
 
     def add_place(self, id: int, number: int, location: Location) -> TracedPlace:
         """A native place whose hits are to be counted, as soon as something counts there."""
-        place = TracedPlace(id, number, location)
+        place = TracedPlace({id}, number, location)
         self.places.append(place)
         return place
 
