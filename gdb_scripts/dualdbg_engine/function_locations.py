@@ -5,6 +5,7 @@ A place must be on every way through the function, and be passed once a call.
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 from typing import Any, Sequence
 
@@ -36,6 +37,7 @@ from .stack_protector import behind_guard
 _MOST_CHECKED = 200  # instances of a function, at some milliseconds each
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 _THUNK = " thunk to "  # in the demangled names of those that adjust `this`, or what is returned
+_VARIANT = re.compile(r"(?<=[CD])\d(?=E)")
 _SIGNS = {gdb.TYPE_CODE_PTR: "*", gdb.TYPE_CODE_REF: "&", gdb.TYPE_CODE_RVALUE_REF: "&&"}
 
 
@@ -175,18 +177,20 @@ def _entries(address: int, block: gdb.Block, is_checked: bool) -> tuple[list[dic
 
 
 def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, Any]]:
-    """Where a function begins that was inlined into code of which debug info has lines and no functions: by its first
-    line. GCC writes so of thunks of lambdas that it optimises while linking, and of each thunk of a virtual function:
+    """Where a function begins that was inlined into code of which debug info has lines and no functions: by its
+    lines. GCC writes so of thunks of lambdas that it optimises while linking, and of each thunk of a virtual function:
     that is no place where one that leads to the function itself, or is named after another one.
     """
     inner, first = inner_function(begins), gdb.find_pc_line(begins)
     if inner is None or not is_same(inner, block) or first.symtab is None:
         return []
     around: dict[int, tuple[str, set[int]]] = {}
-    for row in first.symtab.linetable().line(first.line) or ():
-        if inner_function(row.pc) is None:
-            start, name = symbol_at(row.pc)
-            around.setdefault(start, (name, set()))[1].add(row.pc)
+    # A thunk may have the line on which the function is declared.
+    for line in dict.fromkeys([first.line, block.function.line]):
+        for row in first.symtab.linetable().line(line) or ():
+            start, name = symbol_at(row.pc) if inner_function(row.pc) is None else (0, "")
+            if name and (line == first.line or _THUNK in name):
+                around.setdefault(start, (name, set()))[1].add(row.pc)
     place = {"file": first.symtab.fullname(), "line": first.line, "hides": False}
     return [
         {**place, "address": address, "inlined_in": name}
@@ -196,26 +200,35 @@ def _in_code_without_functions(begins: int, block: gdb.Block) -> list[dict[str, 
     ]
 
 
+def _without_variant(linkage: str) -> str:
+    """A compiler makes several functions of one destructor: ``D1`` of a whole object, ``D0`` deletes it too."""
+    return _VARIANT.sub("", linkage)
+
+
 def _is_in_none(address: int) -> bool:
     return inner_function(address) is None
 
 
 def _leads_to(block: gdb.Block, start: int) -> bool:
     """Whether a thunk that begins at ``start`` leads to the function of a block, perhaps by another thunk."""
-    code, names = control_flow.Code(), {block.function.linkage_name, block.function.print_name}
+    code, shown = control_flow.Code(), block.function.print_name
+    linked = _without_variant(block.function.linkage_name)
 
     def is_entry(target: int) -> bool:
         outer = outer_function(target)
         if outer is not None:
-            return is_same_function(outer, block)
-        return symbol_at(target)[1].endswith("@plt") and symbol_at(target)[1][: -len("@plt")] in names
+            return is_same_function(outer, block) or outer.function.print_name == shown
+        name, at, _ = symbol_at(target)[1].partition("@plt")
+        return bool(at) and (name == shown or _without_variant(name) == linked)
 
     def following(address: int) -> "list[int]":
         return [one for one in code.following(address) if _is_in_none(one) or _THUNK in symbol_at(one)[1]]
 
     for address in islice(control_flow.reached([start], following), _MOST_INSTRUCTIONS):
         flow = code.flow(address)
-        if flow is not None and (flow.calls in names or any(map(is_entry, flow.addresses))):
+        if flow is None:
+            continue
+        if _without_variant(flow.calls or "") == linked or any(map(is_entry, flow.addresses)):
             return True
     return False
 

@@ -21,6 +21,18 @@ struct Lines : First, Second {
         return n + total + b;
     }
 };
+struct Deleted : First, Second {
+    ~Deleted() override {
+        total += 1;
+        total += 2;
+    }
+};
+APART First *first_base() { return new Deleted; }
+APART Second *second_base() { return new Deleted; }
+APART void drop(First *first, Second *second) {
+    delete first;
+    delete second;
+}
 APART long calls(First *first, Second *second, int n) { return first->one(n) + second->two(n); }
 APART long calls_shared(Shared *shared, int n) { return shared->three(n); }
 APART long calls_self(Second *second, int n) { return second->self(n)->b; }
@@ -32,6 +44,7 @@ int main() {
     long sum = 0;
     for (int at = 0; at < 100; at++) {
         sum += calls(&all, &all, at) + calls(&lines, &lines, at) + calls_shared(&all, at) + calls_self(&all, at);
+        drop(first_base(), second_base());
     }
     return sum == 0 ? 1 : 7;
 }
