@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from dualdbg.model import Event, Output
 from dualdbg.session.inspect.inspector import Inspector
 from dualdbg.session.session import Session
 from tests.session.fakes.gdb import FakeGdb
+from tests.session.fakes.script import Calm
 from tests.session.fakes.world import PID, World
 
 QUESTION = debugpy.evaluate("f()", 1)
@@ -37,7 +37,7 @@ def shown(late: Callable[[Any], str] | None) -> str:
 
     async def main() -> str:
         heard: list[Event] = []
-        gdb, python = FakeGdb(World(random.Random(1))), Answers()
+        gdb, python = FakeGdb(World(Calm(1))), Answers()
         session = Session(PID, gdb, None, 0.0)  # type: ignore[arg-type]
         session.loop.tell = heard.append  # type: ignore[method-assign]
         inspector = Inspector(session.loop, gdb, python, session, None)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import signal
 
 import pytest
@@ -13,6 +12,7 @@ from dualdbg.model import Exit, State
 from dualdbg.session.session import Session
 from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
+from tests.session.fakes.script import Calm
 from tests.session.fakes.world import World
 
 pytestmark = pytest.mark.pure
@@ -55,7 +55,7 @@ def end(by_kernel: Exit, told: EngineEnded | NativeExited | None) -> Session:
     """The session on a program that has ended so; gdb says ``told`` a second later, or nothing."""
 
     async def story() -> Session:
-        session = assemble(World(random.Random(0)))
+        session = assemble(World(Calm(0)))
         parent: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         session.wait_for_exit, session.end_target = lambda: asyncio.shield(parent), lambda: None
         session.run()
