@@ -1,5 +1,6 @@
 // Prints the ids of two threads, waits for a line, and calls some functions in each: 100 times in the main one, 1000 in
 // the other, and 10 in one that is begun when that has ended, and gets its memory.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/syscall.h>
