@@ -17,6 +17,7 @@ from typing import TypeVar
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.shared import python_versions
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -49,10 +50,11 @@ def require(component: T | None, reason: str, *, outside: bool = False) -> T:
 
 
 def wait_until(predicate: Callable[[], T], seconds: float = 60.0, what: str = "") -> T:
-    """The first true answer of ``predicate``, asked again and again; fails after ``seconds``.
+    """The first true answer of ``predicate``, asked again and again; fails after ``seconds``, times the patience.
 
     For conditions that can be seen but not waited for: a file, a process state, a line in a log.
     """
+    seconds = patient(seconds)
     deadline = time.monotonic() + seconds
     pause = 0.001
     while True:

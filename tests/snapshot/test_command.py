@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.samples.test_hangs import hung
 from tests.snapshot.programs_running import running
 from tests.support import read_ready, require, wait_until
@@ -25,7 +26,7 @@ def dualdbg(*words: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
 
