@@ -267,9 +267,6 @@ class Session:
         if self.end_target is not None:
             self.end_target()
 
-    def _repair(self, what: effect.Repair) -> None:
-        self.background(self._put_right(what.detail))
-
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
             await self._attempt_repair()
@@ -495,7 +492,7 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.MissDebugpy: lambda session, what: session.debugpy_requests.miss(what),
     effect.RenewDebugpy: lambda session, what: session.debugpy_requests.renew(what),
     effect.EndTarget: Session._end_target,
-    effect.Repair: Session._repair,
+    effect.Repair: lambda session, what: session.background(session._put_right(what.detail)),
     effect.ReportUnbound: Session._report_at_end,
     effect.Over: lambda session, what: session.loop.ended.set(),
 }

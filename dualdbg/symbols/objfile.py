@@ -310,8 +310,6 @@ class Objfile:
     def _stubs(self) -> list[Section]:
         return [section for section in self.elf.sections if section.name.startswith(".plt")]
 
-    # -- where it is loaded ------------------------------------------------------------------
-
 
 _opened: dict[str, tuple[tuple[int, int, int, int], Objfile]] = {}
 

@@ -30,8 +30,10 @@ class Movement:
 
 
 def movements(samples: Sequence[Sequence[ProcessReport]], seconds: float) -> list[Movement]:
-    """Every thread that was seen, in the order of its first appearance. ``seconds`` lie between two samples
-    that have no time of their own."""
+    """Every thread that was seen, in the order of its first appearance.
+
+    ``seconds`` lie between two samples that have no time of their own.
+    """
     seen: dict[tuple[int, int], list[tuple[ProcessReport, ThreadReport]]] = {}
     for sample in samples:
         for process in sample:
