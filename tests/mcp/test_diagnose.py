@@ -40,7 +40,7 @@ def test_ranks_that_wait_for_one_are_looked_at_twice() -> None:
             found = (await tools("diagnose", tree=pid)).data["findings"]
             text = found[0]["text"] if found and found[0]["kind"] == "collective" else ""
         assert "has not called all_reduce, for which ranks 0-2 wait" in text and text.startswith("rank 3")
-        assert "it has not moved in 1 s" in text, "the second look says so"
+        assert "it has not moved in " in text, "the second look says so"
 
     with _running(SAMPLES / "hangs" / "gloo_collective.py", "--limit", "300") as pid:
         with_server(lambda tools: work(tools, pid))

