@@ -143,7 +143,8 @@ def after_second_look(
         elif (was := before.get(blamed[0].pid)) is None:
             found.append(replace(verdict, text=f"{verdict.text}\nit was not there at the first look"))
         elif was.spins and blamed[0].spins and was.place == blamed[0].place:
-            text = f"it was there {seconds_in_words(seconds[was.pid])} before too: in the same wait, or in the next one of a loop"
+            ago = seconds_in_words(seconds[was.pid])
+            text = f"it was there {ago} before too: in the same wait, or in the next one of a loop"
             found.append(replace(verdict, text=f"{verdict.text}\n{text}"))
         elif line := _motion(was, blamed[0], seconds[was.pid]):
             found.append(replace(verdict, kind="straggler", text=f"{verdict.text}\n{line}"))
@@ -196,11 +197,9 @@ def _motion(before: Member, now: Member, seconds: float) -> str | None:
         woken = wakings(before.standing, now.standing)
     if not has_moved:
         return None
-    was = (
-        f"{seconds_in_words(seconds)} before it was in {before.place}"
-        if before.place != now.place
-        else "it is there still"
-    )
+    was = "it is there still"
+    if before.place != now.place:
+        was = f"{seconds_in_words(seconds)} before it was in {before.place}"
     text = f"it moves, a straggler: {was}, and used {used:.2f} s of CPU time since"
     return text + (f", and woke {woken} times" if woken > 1 else ", and woke once" if woken else "")
 
