@@ -126,3 +126,18 @@ def run_gdb(
     for record in found["results"][: len(plan["setup"])]:
         assert record["error"] is None, (record, log)
     return Outcome(found["results"][len(plan["setup"]) :], found["published"], log)
+
+
+def answer_of(script: Path, program: Path) -> Any:
+    """What a script that runs in a gdb of its own, on a program, has printed behind ``answer:``."""
+    gdb = require(shutil.which("gdb"), "gdb")
+    done = subprocess.run(
+        [gdb, "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-x", script, program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent)},
+    )
+    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
+    assert answers, done.stdout[-2000:] + done.stderr[-2000:]
+    return json.loads(answers[0].removeprefix("answer: "))

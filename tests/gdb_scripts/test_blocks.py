@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import shutil
 import subprocess
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import support
-from tests.gdb_scripts.gdb_run import ENTRY, HERE
+from tests.gdb_scripts.gdb_run import HERE, answer_of
 
 HELPER, BEHIND, EMPTY, LAST, RETURN = 5, 10, 12, 17, 19  # bytes behind the entry
 
@@ -23,30 +21,10 @@ def test_rows_of_one_line_and_functions_without_code_hide_no_function(tmp_path: 
     code has the first byte of what is at its entry there.
     """
     gcc = support.require(shutil.which("gcc"), "GCC")
-    gdb = support.require(shutil.which("gdb"), "gdb")
     library = tmp_path / "mixed.so"
     targets = HERE / "targets"
     subprocess.run([gcc, "-shared", "-nostdlib", "-o", library, targets / "mixed_blocks.s"], check=True)
-    done = subprocess.run(
-        [
-            gdb,
-            "-nx",
-            "-q",
-            "-batch",
-            "-ex",
-            "set debuginfod enabled off",
-            "-x",
-            targets / "look_at_blocks.py",
-            library,
-        ],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent)},
-    )
-    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
-    assert answers, done.stdout[-2000:] + done.stderr[-2000:]
-    found = json.loads(answers[0].removeprefix("answer: "))
+    found = answer_of(targets / "look_at_blocks.py", library)
     assert {0, HELPER, EMPTY, LAST} <= set(found["lines"])
     assert found["inlined"]["helper"] == [HELPER]
     assert found["functions"] == [

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import shutil
 import subprocess
@@ -12,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import support
-from tests.gdb_scripts.gdb_run import ENTRY, HERE
+from tests.gdb_scripts.gdb_run import HERE, answer_of
 
 SOURCE = """\
 int sink;
@@ -30,16 +28,5 @@ def test_a_result_is_watched_for_beside_the_end_of_the_step(tmp_path: Path) -> N
     support.require(shutil.which("gcc"), "GCC")
     (tmp_path / "ends.c").write_text(SOURCE)
     subprocess.run(["gcc", "-g", "-O0", "ends.c", "-o", "ends"], cwd=tmp_path, check=True)
-    gdb = support.require(shutil.which("gdb"), "gdb")
-    script = HERE / "targets" / "look_at_step_ends.py"
-    done = subprocess.run(
-        [gdb, "-nx", "-q", "-batch", "-ex", "set debuginfod enabled off", "-x", script, tmp_path / "ends"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent)},
-    )
-    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
-    assert answers, done.stdout[-2000:] + done.stderr[-2000:]
-    found = json.loads(answers[0].removeprefix("answer: "))
+    found = answer_of(HERE / "targets" / "look_at_step_ends.py", tmp_path / "ends")
     assert found == {"alone": [True, "main", "2"], "with the user's": [False, "main", "3"]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import Counter
 from pathlib import Path
 from types import FrameType
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.native_corpus.test_cython_steps import CALLS, INNER, PROGRAM, SOURCE, STEPPED, TEXT, Calls
+from tests.native_corpus.test_cython_steps import CALLS, INNER, PROGRAM, SOURCE, STEPPED, TEXT, run_traced
 from tests.native_corpus.test_stops import corpus, script
 from tests.session.driver import Driver, run_session
 
@@ -40,12 +39,7 @@ def arrivals() -> Counter[int]:
             found[frame.f_lineno] += 1
         return line
 
-    before = sys.gettrace()
-    sys.settrace(call)
-    try:
-        module["run"](Calls())
-    finally:
-        sys.settrace(before)
+    run_traced(module, call)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
 from types import FrameType
@@ -53,6 +53,16 @@ corpus_steps.run(Calls())
 """
 
 
+def run_traced(module: dict[str, Any], call: Callable[[FrameType, str, Any], Any]) -> None:
+    """Run the source as Python, with ``call`` as the trace function."""
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        module["run"](Calls())
+    finally:
+        sys.settrace(before)
+
+
 class Calls(list[Any]):
     """The same, for the trace."""
 
@@ -89,12 +99,7 @@ def trace(names: tuple[str, ...]) -> dict[str, list[int]]:
     def call(frame: FrameType, event: str, argument: object) -> Any:
         return line if frame.f_code.co_filename == str(SOURCE) else None
 
-    before = sys.gettrace()
-    sys.settrace(call)
-    try:
-        module["run"](Calls())
-    finally:
-        sys.settrace(before)
+    run_traced(module, call)
     return {name: [line for line, _ in groupby(lines)] for name, lines in found.items()}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import defaultdict
 from pathlib import Path
 from types import FrameType
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
-from tests.native_corpus.test_cython_steps import INNER, PROGRAM, SOURCE, STEPPED, Calls
+from tests.native_corpus.test_cython_steps import INNER, PROGRAM, SOURCE, STEPPED, run_traced
 from tests.native_corpus.test_stops import corpus, script
 from tests.session.driver import Driver, run_session
 
@@ -40,12 +39,7 @@ def values_in_python() -> Values:
 
     module: dict[str, Any] = {"__name__": "corpus_steps"}
     exec(compile(SOURCE.read_text(), str(SOURCE), "exec"), module)
-    before = sys.gettrace()
-    sys.settrace(call)
-    try:
-        module["run"](Calls())
-    finally:
-        sys.settrace(before)
+    run_traced(module, call)
     return {key: texts for key, texts in found.items() if seen[key] == visits[key[0]]}
 
 
