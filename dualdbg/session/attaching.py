@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -165,6 +166,7 @@ def _watch_end(session: Session) -> None:
     except OSError:  # the kernel is too old or a sandbox refuses: gdb's word has to do
         return
     session.wait_for_exit = process.wait
+    session.end_attached = partial(process.send, signal.SIGKILL)
     session.at_close.append(process.close)
 
 

@@ -70,7 +70,7 @@ class Holding(Protocol):
         """Let go of the stopped target, which runs on."""
 
     async def kill(self) -> None:
-        """End the stopped target, or take note that it has ended."""
+        """End the stopped target, or take note that it has ended. Its end is an event."""
 
 
 class SymbolFeed(Protocol):

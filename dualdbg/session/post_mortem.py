@@ -152,7 +152,7 @@ class CoreSession(Session):
         """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 
-    async def kill(self) -> None:
+    async def kill(self, also_attached: bool = False) -> None:
         """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 

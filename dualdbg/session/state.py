@@ -60,6 +60,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     step_forgotten       any                           the same
 
     ending.py
+    kill_wanted          any                           the same; the process is ended
     exited, detached     any                           EXITED, DETACHED; LOST stays LOST
     letting_go           any                           the same; gdb's stops mean nothing
     post_mortem_over     any                           DETACHED
