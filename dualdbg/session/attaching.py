@@ -105,7 +105,7 @@ async def attach(
     session = Session(pid, native, python, started)
     reports.go_to(session)
     keep_log(session, options)
-    furnish(session, options, operators, as_launched(pid))
+    furnish(session, python, options, operators, as_launched(pid))
     if subscribe is not None:
         subscribe(session)
     options.tell(session)

@@ -85,7 +85,7 @@ class Session:
         self.native_runs: NativeRuns
         self.debugpy_requests: DebugpyRequests
         self.native_stops: NativeStops
-        self.new_program: Any = None  # of new_program.py, where the target is a process
+        self.new_program: Any  # a NewProgram
         self.python_stops: PythonStops
         self.stepper: Stepper
         self.code: CodeOfInterest

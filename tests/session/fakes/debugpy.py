@@ -35,9 +35,10 @@ class FakeDebugpy:
     python_version = "3.11.7"
     configured = True
 
-    def __init__(self, world: World, is_shown: Callable[[], bool]) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._is_shown = is_shown  # gdb shows a stop, as far as the session knows
+        # Whether gdb shows a stop, as far as the session knows.
+        self.is_shown: Callable[[], bool] = lambda: False
         self._pipe = asyncio.Lock()
         self._number = 0
         self.pausing = False
@@ -91,7 +92,7 @@ class FakeDebugpy:
         self._check_hears(request)
 
     def _check_hears(self, request: PythonRequest[Any]) -> None:
-        if request.command not in _FOR_LATER and self._is_shown() and self._world.held is not None:
+        if request.command not in _FOR_LATER and self.is_shown() and self._world.held is not None:
             self._world.broken.append(f"{request.command} was asked of a mute debugpy")
 
     async def _answer(self, request: PythonRequest[Any]) -> Any:
@@ -104,6 +105,9 @@ class FakeDebugpy:
         await asyncio.sleep(self._world.chance.choice((0.0, 0.0, 0.1)))
         await self._until_it_runs(programs)
         return request.read(handle(self, arguments) or {})
+
+    async def serve(self, reader: object, writer: object) -> None:
+        raise AssertionError("no program of this world calls")
 
     def renew(self) -> None:
         """The debugpy of another program; nothing is asked of that one yet."""
