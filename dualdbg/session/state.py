@@ -39,7 +39,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python.py
     python_stopped       any but over                  the same; the hold waits its turn
     python_continued     any                           the same
-    python_place_read    any                           the same, or debugpy goes on
+    python_position_read any                           the same, or debugpy goes on
     python_hits_read     any                           the same, or debugpy goes on
     python_leaving_read  any                           the same, or debugpy goes on
     python_unjudged      any                           the same; the stop is shown as it is

@@ -51,7 +51,7 @@ _MOST_STATES = 64  # threads whose stacks are looked at for the list
 _BEFORE, _AFTER = 40, 120  # instructions around the current one
 
 
-class Follower:
+class StopLoader:
     """Reads from the session for the panes. When the stop ends while it reads, it ends silently."""
 
     def __init__(
@@ -90,7 +90,7 @@ class Follower:
         self._loading: asyncio.Future[None] | None = None
         self._placed: object = None  # the place of the frame that the source pane was last led to
         self._listed: tuple[Sequence[Thread], int | None, Tasks] = ((), None, Tasks())  # what is shown
-        self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
+        self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="loader")
         self._colouring: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:

@@ -35,7 +35,7 @@ REACHED = {
     *("take_interrupts", "native_stopped", "native_fact_read", "native_ready", "native_unjudged"),
     *("resume_failed", "letting_go", "target_died", "gdb_lost", "repaired", "debugpy_lost", "debugpy_missed"),
     *("halt_wanted", "halt_done", "pause_wanted", "pause_look_due", "pause_refused", "interrupt_failed"),
-    *("python_stopped", "python_continued", "python_place_read", "python_hits_read", "python_leaving_read"),
+    *("python_stopped", "python_continued", "python_position_read", "python_hits_read", "python_leaving_read"),
     *(
         "python_unread",
         "python_unjudged",

@@ -159,7 +159,7 @@ def _pauses_in_python(can_pause: bool, now: Situation) -> bool:
 def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
     """What a Python stop means."""
     if not hold.read:
-        return Need.PLACE
+        return Need.POSITION
     if hold.shown:
         return Show(Reason.PAUSE, (), "back where Python had stopped")
     stepped = hold.event.cause is PythonCause.STEPPED
