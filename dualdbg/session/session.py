@@ -305,10 +305,6 @@ class Session:
             stop = self.require_stopped()
             await self.stepper.step(kind, location, target, stop.thread.tid if tid is None else tid)
 
-    async def select(self, gdb_thread: int, level: int | None) -> None:
-        """Have gdb look at a thread and a frame, by its own numbers, while it holds the target."""
-        await self.native.select(gdb_thread, level)
-
     async def pause(self) -> None:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from ..console.console import Console, Selection
+from ..console.console import Console
 from ..console.names import package_path
+from ..console.selection import Selection
 from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import (
