@@ -234,8 +234,11 @@ def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
 def test_what_was_read_of_a_stop_is_stale_where_a_call_of_the_users_has_met_another_one() -> None:
     state = running()
     prepared = hit(state)
-    assert Forget() in native_stopped(state, INTERRUPTED), "it is about to be told"
-    native_ready(state, prepared, PICTURE)
+    effects = native_stopped(state, INTERRUPTED)
+    assert Forget() in effects, "it is about to be told"
+    again = one(effects, PrepareNative)
+    assert isinstance(again, PrepareNative) and native_ready(state, prepared, PICTURE) == []
+    native_ready(state, again, PICTURE)
     assert Forget() in native_stopped(state, INTERRUPTED)
     assert state.phase is State.NATIVE_STOPPED and state.grip is Grip.SHOWN
 

@@ -48,7 +48,7 @@ class Situation:
     """What a decision depends on, besides the facts of the stop.
 
     ``halting``: work of our own needs the target to stand still, or waits for that; ``pausing``: the user waits for
-    it. ``shown``: gdb shows a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy
+    it. ``shown``: gdb shows a stop, or is to. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy
     makes the pause that the user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy
     does not make it; ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupt_pauses``: Ctrl-C
     in the target's terminal is meant for us. ``leaving``: the step that goes on after an exception, and leaves first

@@ -8,9 +8,9 @@ from typing import Any
 
 from dualdbg.backends.events import PythonContinued, PythonOutput
 from dualdbg.backends.python import PythonRequest
-from dualdbg.errors import CommandError, EngineLost, EngineTimeout
+from dualdbg.errors import CommandError, EngineLost
 
-from .world import FILE, LINE, TIDS, World
+from .world import FILE, LINE, TIDS, NoAnswer, World
 
 # The frame ids of a thread: this, times debugpy's number of it, and the number of the frame.
 _FRAMES = 1000
@@ -20,10 +20,6 @@ SKIPPED = (
 )
 # May be posted while gdb holds the program: debugpy reads it when that runs again.
 _FOR_LATER = ("disconnect", "setBreakpoints", "setExceptionBreakpoints")
-
-
-class NoAnswer(EngineTimeout):
-    """This debugpy has kept its answer to itself."""
 
 
 class FakeDebugpy:
@@ -42,6 +38,7 @@ class FakeDebugpy:
         self._pipe = asyncio.Lock()
         self._number = 0
         self.pausing = False
+        self.silent = 0  # requests that it does not answer
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -57,7 +54,9 @@ class FakeDebugpy:
         if not self._world.debugpy_alive:
             raise EngineLost("debugpy is not connected")
         if request.command in ("evaluate", "stackTrace") and self._world.chance.random() < 0.01:
+            self.silent += 1
             await asyncio.sleep(deadline)
+            self.silent -= 1
             raise NoAnswer(f"debugpy did not answer {request.command} within {deadline:g} s")
         return await self._answer(request)
 

@@ -22,7 +22,7 @@ from dualdbg.session.stops.python_hits import PythonHits
 from dualdbg.snapshot.cpython.held_process import PythonThread
 from dualdbg.stacks.roles import RoleRules
 
-from .world import FILE, LINE, PID, World
+from .world import FILE, LINE, PID, NoAnswer, World
 
 # Set in a task that reads for a front end, which may let the program go on meanwhile: gdb refuses to read then.
 FOR_A_FRONT_END = ContextVar("FOR_A_FRONT_END", default=False)
@@ -165,11 +165,21 @@ class MarkedPythonHits:
 
     async def at_stop(self, hold: PythonHold) -> Met | None:
         met = await self.real.at_stop(hold)
+        await asyncio.sleep(self.world.delay())
+        if self.world.chance.random() < 0.01:
+            self._cannot_tell(hold)
         mark = hold.event.description
         if not mark or met is None or not met[0]:
             return met
         _count(self.asked, mark, self.world)
         return met[0], mark
+
+    def _cannot_tell(self, hold: PythonHold) -> None:
+        """The stop is shown as it is then, without its mark."""
+        held = self.world.python.get(hold.event.debugpy_thread)
+        if held is not None and held.mark == hold.event.description:
+            held.counts = False
+        raise NoAnswer("debugpy did not answer in time")
 
 
 def _count(asked: dict[str, int], mark: str, world: World) -> None:
