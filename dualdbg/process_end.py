@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import signal
@@ -55,6 +56,23 @@ def end_of(pid: int) -> Exit | None:
 def exit_of(status: int) -> Exit:
     """What a status of wait(2) means."""
     return Exit(signal=os.WTERMSIG(status)) if os.WIFSIGNALED(status) else Exit(os.WEXITSTATUS(status))
+
+
+def signal_number(name: str | None) -> int | None:
+    """The number of a signal that gdb calls so; None where there is none of this name."""
+    if name is None:
+        return None
+    try:
+        return signal.Signals[name].value
+    except KeyError:  # Python has no names for the real-time signals but the first and the last
+        number = name.removeprefix("SIG")
+        return int(number) if number.isdecimal() else None
+
+
+def kill(pid: int) -> None:
+    """End a process, if it has not ended."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 class HeldProcess:

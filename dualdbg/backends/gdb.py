@@ -224,8 +224,9 @@ class GdbEngine(GdbSignals):
         self.running = False
 
     async def kill(self) -> None:
-        """End the target, or take note of its end, while it is stopped."""
+        """End the target, or take note of its end, while it is stopped. That is reported: gdb does not do it itself."""
         await self._process.console("kill")
+        self._on_event(NativeExited(signal="SIGKILL"))
 
     # -- running ------------------------------------------------------------------------------
 

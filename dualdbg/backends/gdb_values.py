@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
-from ..errors import EngineLost
+from ..errors import CommandError, EngineLost
 from ..patience import patient
 from . import gdb_answers as shapes
 from .gdb_client import LONG_DEADLINE, GdbClient
@@ -25,6 +26,7 @@ from .native import (
     Passing,
 )
 
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 _CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
 
 
@@ -165,6 +167,25 @@ class GdbValues(GdbClient):
         return await self._helper(
             shapes.memory_place, "memory-place", gdb_thread, level, parent, name, expression
         )
+
+    async def printed(self, expression: str, style: str) -> str:
+        """A value in the selected frame as gdb prints it; ``style`` is one of its formats (``x``, ``4xb``)."""
+        return await self._process.console(f"output/{style} {expression}")
+
+    async def examined(self, address: str, style: str) -> str:
+        """What lies at the value of an expression, in the same way (``i`` for instructions)."""
+        return await self._process.console(f"x/{style} {address}")
+
+    async def address(self, expression: str) -> int:
+        """The value of an expression as an address. Raises CommandError where it is none."""
+        text = (await self.printed(f"(unsigned long)({expression})", "x")).strip()
+        if not _ADDRESS.fullmatch(text):
+            raise CommandError(f"{expression} is no address: {text}")
+        return int(text, 16)
+
+    async def code_of_line(self, location: str) -> str:
+        """gdb's words for where the code of a line or function is, or which line an address belongs to."""
+        return await self._process.console(f"info line {location}")
 
     async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]:
         """What gdb would complete an expression to, whole."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import CommandError, DualdbgError
 from ..known.dump_calls import instead_of
@@ -28,7 +28,9 @@ from ..model import (
     State,
     Stopped,
 )
+from ..session.engines import UserCommands
 from ..session.inferiors import Process
+from ..session.inspect.selected_frame import in_gdb
 from ..session.session import Session
 from ..shortage import shortage
 from ..source_files import source_lines
@@ -36,29 +38,14 @@ from .at_stops import AtStops
 from .commands.registry import Command, find_command, split_line
 from .interaction import Interaction
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
+from .selection import Listing, Selection
 
+T = TypeVar("T")
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
 
 
 class Quit(Exception):
     """The user wants to leave."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The frame that commands speak of: frame ``number`` (as the stack shows it) of the thread ``tid``."""
-
-    tid: int
-    number: int = 0
-
-
-@dataclass
-class Listing:
-    """Where ``list`` goes on: the last lines that were shown of a file."""
-
-    file: str
-    first: int
-    last: int
 
 
 @dataclass
@@ -460,17 +447,19 @@ class Console:
         return frames[selection.number]
 
     async def ask_gdb(self, command: str) -> str:
-        """gdb's answer to a command in the selected thread and frame; a running target is halted for it."""
-        session = self.session
+        """gdb's answer to a command that the user has typed, as :meth:`in_gdb`."""
+        hits = self.session.hits
+        return await self.in_gdb(lambda gdb: hits.ask_gdb(command))
 
-        async def ask() -> str:
-            if self.selection is not None and self.stopped:
-                number = await session.inspector.gdb_thread(self.selection.tid)
-                frame = await self._native_frame()
-                await session.select(number, frame.level if frame is not None else None)
-            return await session.hits.ask_gdb(command)
+    async def in_gdb(self, ask: Callable[[UserCommands], Awaitable[T]]) -> T:
+        """What gdb answers in the selected thread and frame; a running target is halted for it."""
+        return await in_gdb(self.session, self._where, ask)
 
-        return await session.interrupted(ask)
+    async def _where(self) -> tuple[int, int | None] | None:
+        if self.selection is None or not self.stopped:
+            return None
+        frame = await self._native_frame()
+        return self.selection.tid, frame.level if frame is not None else None
 
     async def python_frame(self) -> PythonFrame | None:
         """The selected frame at a stop, if it is one of Python."""

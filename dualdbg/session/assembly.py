@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..backends.debugpy import DebugpyEngine, DebugpyOptions
+from ..backends.debugpy import DebugpyOptions
 from ..backends.wirelog import WireLog
 from ..folders import here
 from ..model import BreakpointKind, BreakpointSpec
+from ..process_end import ends_within
 from ..symbols.address_space import AddressSpace
 from ..symbols.locspec.presets import expand, only_in_debug_builds
 from ..symbols.nearest_names import nearest_names
@@ -31,7 +33,7 @@ from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
 from .native_runs import NativeRuns
-from .new_program import NewProgram
+from .new_program import JoiningEngine, NewProgram
 from .options import Options
 from .session import Session
 from .stepping.code_of_interest import CodeOfInterest
@@ -62,28 +64,47 @@ def keep_log(session: Session, options: Options) -> None:
         session.close_log = log.close
 
 
+@dataclass(frozen=True)
+class Makers:
+    """How the parts are made that read the target itself: its files, its memory, /proc.
+
+    Of a process they are these. A core has some of its own, and the tests of races play them, as they play the engines
+    (tests/session/fakes/): whatever else belongs to a session, and how all of it is joined, is the same for all.
+    """
+
+    image: Callable[[int], AddressSpace] = AddressSpace
+    reader: Callable[..., StackReader] = StackReader
+    inspector: Callable[..., Inspector] = Inspector
+    code: Callable[..., CodeOfInterest] = CodeOfInterest
+    probe: Callable[..., Probe] = Probe
+    watch: Callable[..., LineWatch] = LineWatch
+    handlers: Callable[..., HandlerFinder] = HandlerFinder
+    native_hits: Callable[..., NativeHits] = NativeHits
+    python_hits: Callable[..., PythonHits] = PythonHits
+    ends_within: Callable[[int, float], Awaitable[bool]] = ends_within
+
+
+OF_A_PROCESS = Makers()
+
+
 def furnish(
     session: Session,
+    debugpy: JoiningEngine,
     options: Options,
     operators: OperatorTable | None,
     what: Launch,
-    image: AddressSpace | None = None,
-    inspect: Callable[..., Inspector] = Inspector,
+    make: Makers = OF_A_PROCESS,
 ) -> None:
-    """Give a session that has its engines all other parts.
-
-    ``inspect`` makes its inspector, ``image`` is the map of the target's files where that is not read from a process.
-    """
-    image = AddressSpace(session.pid) if image is None else image
-    loop, engine, debugpy = session.loop, session.native, session.python
-    assert debugpy is not None
+    """Give a session that has its engines, of which one is ``debugpy``, all other parts."""
+    image = make.image(session.pid)
+    loop, engine = session.loop, session.native
     policy = options.symbols
     ours = (debugpy_package(), BOOTSTRAP)
     # The names that Python has for its files, and those that the kernel has.
     hidden = (*map(str, ours), *map(os.path.realpath, ours))
-    reader = StackReader(engine, image, policy, hidden)
+    reader = make.reader(engine, image, policy, hidden)
     reader.emit = session.emit
-    inspector = session.inspector = inspect(loop, engine, debugpy, session, reader)
+    inspector = session.inspector = make.inspector(loop, engine, debugpy, session, reader)
     inspector.left_out = LeftOut.of(options.debugpy, options.just_my_code)
     names = PythonNames(what)
     specs = SpecReader(
@@ -103,9 +124,10 @@ def furnish(
     breakpoints = session.breakpoints = make_table(loop, specs, native, python, origins, watches)
     freezer = session.freezer = Freezer(loop, engine, session, inspector, image)
     inspector.thread_list.frozen = freezer.frozen
-    session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints)
+    target_ends = partial(make.ends_within, session.pid)
+    session.native_runs = NativeRuns(loop, engine, inspector, freezer, breakpoints, target_ends)
     session.debugpy_requests = DebugpyRequests(loop, debugpy)
-    steps = _stepping(session, image, bool(options.debugpy.get("showReturnValue", True)))
+    steps = _stepping(session, image, make, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
     calling = CallingReader(engine, image)
     taught = native.points.arguments
@@ -117,11 +139,11 @@ def furnish(
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
-    hits = session.hits = NativeHits(engine, breakpoints, inspector, taught, session.pid)
+    hits = session.hits = make.native_hits(engine, breakpoints, inspector, taught, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
     session.native_stops.will_note_arguments = inspector.values.will_note_arguments
-    python_hits = PythonHits(loop, inspector, breakpoints, origins)
+    python_hits = make.python_hits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
 
     def read_meanwhile() -> None:
@@ -129,22 +151,21 @@ def furnish(
             loop.background(inspector.reader.read_whole())
 
     session.native_stops.read_meanwhile = session.python_stops.read_meanwhile = read_meanwhile
-    if isinstance(debugpy, DebugpyEngine):  # a core has none
-        asked = asked_of_debugpy(options)
-        taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)
-        session.new_program, session.native_stops.new_program = taking, taking.take
-        session.at_close.append(taking.close)
+    asked = asked_of_debugpy(options)
+    taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)
+    session.new_program, session.native_stops.new_program = taking, taking.take
+    session.at_close.append(taking.close)
     if options.core_folder is not None:
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
 
 
-def _stepping(session: Session, image: AddressSpace, reads_results: bool) -> StepEnds:
+def _stepping(session: Session, image: AddressSpace, make: Makers, reads_results: bool) -> StepEnds:
     """The parts that steps need: some leave a stop, the returned one looks at the next stop."""
     loop, engine, inspector, table = session.loop, session.native, session.inspector, session.breakpoints
-    code = session.code = CodeOfInterest(image, inspector.reader)
-    probe = session.probe = Probe(engine, inspector, image)
-    watch = LineWatch(loop, engine, inspector, code, probe.learn_mailbox)
-    handlers = HandlerFinder(engine, image, code)
+    code = session.code = make.code(image, inspector.reader)
+    probe = session.probe = make.probe(engine, inspector, image)
+    watch = make.watch(loop, engine, inspector, code, probe.learn_mailbox)
+    handlers = make.handlers(engine, image, code)
     momentary = MomentaryBreakpoints(engine, session, inspector.reader, code, handlers)
     momentary.reads_results = reads_results
     ground = GroundReader(engine, inspector, watch, code, table, handlers)

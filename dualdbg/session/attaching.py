@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -104,7 +105,7 @@ async def attach(
     session = Session(pid, native, python, started)
     reports.go_to(session)
     keep_log(session, options)
-    furnish(session, options, operators, as_launched(pid))
+    furnish(session, python, options, operators, as_launched(pid))
     if subscribe is not None:
         subscribe(session)
     options.tell(session)
@@ -165,6 +166,7 @@ def _watch_end(session: Session) -> None:
     except OSError:  # the kernel is too old or a sandbox refuses: gdb's word has to do
         return
     session.wait_for_exit = process.wait
+    session.end_attached = partial(process.send, signal.SIGKILL)
     session.at_close.append(process.close)
 
 

@@ -163,7 +163,7 @@ class RenewDebugpy:
 
 @dataclass(frozen=True)
 class EndTarget:
-    """The launched target is ended, because gdb is gone."""
+    """The process is ended: the user wants that, or it was launched and gdb is gone."""
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ class Holding(Protocol):
         """Let go of the stopped target, which runs on."""
 
     async def kill(self) -> None:
-        """End the stopped target, or take note that it has ended."""
+        """End the stopped target, or take note that it has ended. Its end is an event."""
 
 
 class SymbolFeed(Protocol):
@@ -314,13 +314,25 @@ class NewPrograms(Protocol):
 
 
 class UserCommands(Protocol):
-    """Runs what users type for gdb itself, about a thread and a frame of it."""
+    """Runs what users type for gdb itself, and says what gdb's users want in its words, about a frame of a thread."""
 
     async def user_command(self, text: str) -> str:
         """Run a command that the user typed for gdb; returns what gdb printed."""
 
+    async def printed(self, expression: str, style: str) -> str:
+        """A value as gdb prints it; ``style`` is one of its formats (``x``, ``4xb``)."""
+
+    async def examined(self, address: str, style: str) -> str:
+        """What lies at the value of an expression, in the same way (``i`` for instructions)."""
+
+    async def address(self, expression: str) -> int:
+        """The value of an expression as an address. Raises CommandError where it is none."""
+
+    async def code_of_line(self, location: str) -> str:
+        """gdb's words for where the code of a line or function is, or which line an address belongs to."""
+
     async def select(self, gdb_thread: int, level: int | None) -> None:
-        """Select the thread, and the frame if one is given, for the user's commands."""
+        """Select the thread, and the frame if one is given, for all this."""
 
 
 class NativeEngine(

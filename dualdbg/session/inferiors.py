@@ -118,7 +118,7 @@ class Group:
         self._operators = operators
         self._subscribe = subscribe
         self._token = secrets.token_hex(32)
-        self._place: ListeningSocket | None = None
+        self._socket: ListeningSocket | None = None
         self._calls: set[asyncio.Task[None]] = set()
         self._told: set[int] = set()  # users whose processes were turned away
         self._leader: Session | None = None
@@ -134,19 +134,19 @@ class Group:
         """
         everyone = os.geteuid() == 0
         try:
-            self._place = await ListeningSocket.open(self._called, everyone=everyone, limit=_LONGEST_LINE)
+            self._socket = await ListeningSocket.open(self._called, everyone=everyone, limit=_LONGEST_LINE)
         except OSError as error:
             why = f"child processes cannot call dualdbg: no folder for a socket: {error.strerror or error}"
             raise TargetError(why, "TMPDIR names a folder that can be written to") from error
         try:
-            return await self._launched_with(self._place, what)
+            return await self._launched_with(self._socket, what)
         except BaseException:
             await self.close()
             raise
 
-    async def _launched_with(self, place: ListeningSocket, what: Launch) -> Launch:
+    async def _launched_with(self, socket: ListeningSocket, what: Launch) -> Launch:
         where = {
-            "path": place.path,
+            "path": socket.path,
             "token": self._token,
             "user": os.geteuid(),
             "session_pid": os.getpid(),
@@ -188,8 +188,8 @@ class Group:
 
     async def close(self) -> None:
         """No process joins any more. Those on their way are let go of: they run on unless the program is ended."""
-        if self._place is not None:
-            self._place.close()
+        if self._socket is not None:
+            self._socket.close()
         calls = list(self._calls)
         for call in calls:
             call.cancel()

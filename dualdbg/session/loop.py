@@ -16,6 +16,7 @@ from ..errors import DualdbgError, EngineLost, WrongState
 from ..model import Event, Notice, Output
 from .decision_log import decision
 from .effects import Effect, Effects, Tell
+from .invariants import check_effects
 from .state import TargetState, described_transition
 
 # Events that wait for one front end. Beyond it the target's texts are left out: log points write without end, and
@@ -91,14 +92,18 @@ class Loop:
             return
         transition, arguments, taken = self._inbox.popleft()
         before = described_transition(self.state) if self.log is not None else ""
+        restore = self.state.kept()
         try:
             effects = transition(self.state, *arguments)
             self.state.check()
+            check_effects(self.state, effects)
         except DualdbgError as error:
+            restore()
             if self.log is not None:
                 self.log(f"{transition.__name__} refused in {before}: {error.message}")
             self._answer(taken, error)
         except Exception as error:  # a defect of ours: the loop goes on, and the user is told
+            restore()  # else the next entry would fail too, were it the target's end
             self._tell_defect(error)
             self._answer(taken, error)
         else:

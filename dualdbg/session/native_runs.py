@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from ..backends import events as engine
 from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
 from ..patience import patient
-from ..process_end import ends_within
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .engines import NativeEngine
@@ -33,7 +31,7 @@ class NativeRuns:
         inspector: Inspector,
         freezer: Freezer,
         breakpoints: BreakpointTable,
-        target_ends: Callable[[float], Awaitable[bool]] | None = None,
+        target_ends: Callable[[float], Awaitable[bool]],
     ) -> None:
         """``target_ends``: whether the target ends within so many seconds, as the kernel says it without another."""
         self._loop = loop
@@ -41,7 +39,7 @@ class NativeRuns:
         self._inspector = inspector
         self._freezer = freezer
         self._breakpoints = breakpoints
-        self._target_ends = target_ends or partial(ends_within, loop.state.pid)
+        self._target_ends = target_ends
 
     def resume(self, what: effect.Resume) -> None:
         """Let the target run. A refusal of gdb is told, and becomes a stop."""

@@ -14,9 +14,9 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ..backends.debugpy import DebugpyEngine, DebugpyOptions
+from ..backends.debugpy import DebugpyOptions
 from ..errors import DualdbgError, TargetError
 from ..known.python_files import other_python
 from ..model import Notice, State
@@ -35,7 +35,7 @@ from .announcement import announce_start
 from .as_launched import as_launched, command_of
 from .breakpoints.python_names import PythonNames
 from .breakpoints.table import BreakpointTable
-from .engines import NativeEngine
+from .engines import NativeEngine, PythonEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
 
@@ -50,6 +50,18 @@ class NoPython(TargetError):
     """The program is another kind of program."""
 
 
+class JoiningEngine(PythonEngine, Protocol):
+    """A debugpy that a program may call."""
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Read what the target says, until one side hangs up."""
+
+    async def initialize(
+        self, options: DebugpyOptions, session_token: str, target_token: str, deadline: float = ...
+    ) -> None:
+        """Everything before the breakpoints. Raises ProtocolError when the caller is not our target."""
+
+
 class NewProgram:
     """Brings each program that a process replaces its program with into the session.
 
@@ -61,7 +73,7 @@ class NewProgram:
         self,
         loop: Loop,
         native: NativeEngine,
-        python: DebugpyEngine,
+        python: JoiningEngine,
         breakpoints: BreakpointTable,
         inspector: Inspector,
         names: PythonNames,

@@ -36,7 +36,7 @@ from ..symbols.address_space import AddressSpace, Module
 from ..target.launcher import Launch
 from ..waiting import to_its_end
 from .announcement import announce_start
-from .assembly import furnish, keep_log
+from .assembly import Makers, furnish, keep_log
 from .breakpoints.table import BreakpointTable, WatchedFrame
 from .engine_reports import EngineReports
 from .engines import NativeEngine
@@ -84,9 +84,9 @@ async def open_core(
     reports.go_to(session)
     keep_log(session, options)
     options = replace(options, table=_NoBreakpoints)
-    image, inspector = _CoreImage(captured), partial(_CoreInspector, captured)
-    furnish(session, options, None, Launch(python=program or ""), image, inspector)
-    session.inspector.reader.python_side = _PythonInCore(image, captured)
+    make = Makers(image=lambda pid: _CoreImage(captured), inspector=partial(_CoreInspector, captured))
+    furnish(session, python, options, None, Launch(python=program or ""), make)
+    session.inspector.reader.python_side = _PythonInCore(session.breakpoints.image, captured)
     if subscribe is not None:
         subscribe(session)
     options.tell(session)
@@ -152,7 +152,7 @@ class CoreSession(Session):
         """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 
-    async def kill(self) -> None:
+    async def kill(self, also_attached: bool = False) -> None:
         """Raises WrongState, as :meth:`resume`."""
         await self.resume()
 

@@ -11,6 +11,7 @@ import contextlib
 import signal
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from ..backends import events as engine
@@ -19,6 +20,7 @@ from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Exit, Layer, Notice, Output, State, Stop
 from ..patience import patient
+from ..process_end import kill, signal_number
 from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
@@ -41,7 +43,15 @@ from .stops.native_hits import NativeHits
 from .stops.native_stops import NativeStops
 from .stops.python_stops import PythonStops
 from .transitions.beginning import take_interrupts
-from .transitions.ending import debugpy_lost, detached, exited, gdb_lost, letting_go, repaired
+from .transitions.ending import (
+    debugpy_lost,
+    detached,
+    exited,
+    gdb_lost,
+    kill_wanted,
+    letting_go,
+    repaired,
+)
 from .transitions.halts import pause_look_due, pause_wanted
 from .transitions.native import native_stopped
 from .transitions.python import library_passed_over, python_continued, python_stopped
@@ -75,7 +85,7 @@ class Session:
         self.native_runs: NativeRuns
         self.debugpy_requests: DebugpyRequests
         self.native_stops: NativeStops
-        self.new_program: Any = None  # of new_program.py, where the target is a process
+        self.new_program: Any  # a NewProgram
         self.python_stops: PythonStops
         self.stepper: Stepper
         self.code: CodeOfInterest
@@ -90,7 +100,8 @@ class Session:
         self.log: Callable[[str], None] = lambda text: None
         self.close_log: Callable[[], None] = lambda: None
         self.wait_for_exit: Callable[[], Awaitable[Exit]] | None = None
-        self.end_target: Callable[[], None] | None = None
+        self.end_target: Callable[[], None] | None = None  # so it ends with us; None where it was attached to
+        self.end_attached: Callable[[], None] = partial(kill, pid)
         self.target: Any = None
         self.keeps_target = False  # a target that is let go of still ends with us
         self._gdb_told_an_end = asyncio.Event()  # that of the target, or its own
@@ -217,7 +228,7 @@ class Session:
         self.loop.put(exited, self._gdbs_word if exit == Exit() else exit)
 
     def _native_exited(self, event: engine.NativeExited) -> None:
-        self._gdbs_word = Exit(code=event.code, signal=_signal_number(event.signal))
+        self._gdbs_word = Exit(code=event.code, signal=signal_number(event.signal))
         self._gdb_told_an_end.set()
         if self.wait_for_exit is None:
             self.loop.put(exited, self._gdbs_word)
@@ -263,10 +274,6 @@ class Session:
     def _look_later(self, what: effect.LookLater) -> None:
         asyncio.get_running_loop().call_later(what.seconds, self.loop.put, pause_look_due, what.epoch)
 
-    def _end_target(self, what: effect.EndTarget) -> None:
-        if self.end_target is not None:
-            self.end_target()
-
     async def _put_right(self, detail: str) -> None:
         if self.repair is not None:
             await self._attempt_repair()
@@ -297,10 +304,6 @@ class Session:
         async with self._command:
             stop = self.require_stopped()
             await self.stepper.step(kind, location, target, stop.thread.tid if tid is None else tid)
-
-    async def select(self, gdb_thread: int, level: int | None) -> None:
-        """Have gdb look at a thread and a frame, by its own numbers, while it holds the target."""
-        await self.native.select(gdb_thread, level)
 
     async def pause(self) -> None:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
@@ -380,15 +383,17 @@ class Session:
             self.target.detach()  # it runs on after us
         await self.loop.ask(detached)
 
-    async def kill(self) -> None:
-        """End a launched target."""
+    async def kill(self, also_attached: bool = False) -> None:
+        """End a launched target. One that was attached to is ended only where the user has asked for that."""
         if self.state in (State.EXITED, State.DETACHED):
             return
         if self.end_target is None:
-            raise CommandError(
-                "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
-            )
-        self.end_target()
+            if not also_attached:
+                raise CommandError(
+                    "the target was attached to, not started by dualdbg", "type detach, or end it yourself"
+                )
+            self.end_target = self.end_attached  # from now on it ends with us, whatever comes between
+        self.loop.put(kill_wanted)
         self.native.wake()  # the kernel tells gdb first that the process has ended
         clock = asyncio.get_running_loop().time
         end = clock() + END_DEADLINE
@@ -447,16 +452,6 @@ class Session:
 _STREAMS = {"stdout": "log", "stderr": "stderr"}
 
 
-def _signal_number(name: str | None) -> int | None:
-    if name is None:
-        return None
-    try:
-        return signal.Signals[name].value
-    except KeyError:  # Python has no names for the real-time signals but the first and the last
-        number = name.removeprefix("SIG")
-        return int(number) if number.isdecimal() else None
-
-
 _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeStopped: lambda session, event: session.loop.put(native_stopped, event),
     engine.NativeExited: Session._native_exited,
@@ -491,7 +486,7 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.LookLater: Session._look_later,
     effect.MissDebugpy: lambda session, what: session.debugpy_requests.miss(what),
     effect.RenewDebugpy: lambda session, what: session.debugpy_requests.renew(what),
-    effect.EndTarget: Session._end_target,
+    effect.EndTarget: lambda session, what: (session.end_target or session.end_attached)(),
     effect.Repair: lambda session, what: session.background(session._put_right(what.detail)),
     effect.ReportUnbound: Session._report_at_end,
     effect.Over: lambda session, what: session.loop.ended.set(),

@@ -148,7 +148,7 @@ async def launch(
             f"(the target's Python calls at {meeting.address}{point.why_a_port and ': '}{point.why_a_port})"
         )
         session.at_close.append(point.close)
-        assembly.furnish(session, options, operators, what)
+        assembly.furnish(session, python, options, operators, what)
         if subscribe is not None:
             subscribe(session)
         options.tell(session)

@@ -39,7 +39,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     python.py
     python_stopped       any but over                  the same; the hold waits its turn
     python_continued     any                           the same
-    python_place_read    any                           the same, or debugpy goes on
+    python_position_read any                           the same, or debugpy goes on
     python_hits_read     any                           the same, or debugpy goes on
     python_leaving_read  any                           the same, or debugpy goes on
     python_unjudged      any                           the same; the stop is shown as it is
@@ -60,6 +60,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     step_forgotten       any                           the same
 
     ending.py
+    kill_wanted          any                           the same; the process is ended
     exited, detached     any                           EXITED, DETACHED; LOST stays LOST
     letting_go           any                           the same; gdb's stops mean nothing
     post_mortem_over     any                           DETACHED
@@ -218,8 +219,32 @@ class TargetState:
             assert self.stop.epoch == self.epoch, f"stop of epoch {self.stop.epoch} at {self.epoch}"
         if self.grip is Grip.HALTED:
             assert self.holder is not None, "halted for nobody"
+        if self.grip is Grip.FREE:
+            assert self.holder is None or self.is_over, "the target runs during work of ours"
         if self.departure is not None:
-            assert self.phase is State.RUNNING or self.is_over, f"leaving in {self.phase}"
+            assert self.phase is State.RUNNING, f"leaving in {self.phase}"
+        if self.prepared is not None:
+            assert self.phase is State.RUNNING, f"a stop is to be told in {self.phase}"
+            assert self.grip in (Grip.SHOWN, Grip.JUDGING), f"a stop is to be told, and gdb {self.grip}"
+        assert self.owed >= 0, f"{self.owed} answers are owed"
+        if self.is_over:
+            assert self.grip is Grip.FREE and not self.python_holds and not self.halts, "held after the end"
+
+    def kept(self) -> Callable[[], None]:
+        """What puts the state back to what it is now: an entry takes place as a whole, or not at all."""
+        left = self.left.python_holds.values() if self.left is not None else ()
+        parts = (self, self.pause, *self.python_holds.values(), *left)
+        if self.reading is not None:
+            parts = (*parts, self.reading)
+        before = [(part, dict(vars(part))) for part in parts]
+        holds, halts = dict(self.python_holds), list(self.halts)
+
+        def restore() -> None:
+            for part, values in before:
+                vars(part).update(values)
+            self.python_holds, self.halts = holds, halts
+
+        return restore
 
     def situation(self) -> Situation:
         """What the classifier needs to know of the state."""
@@ -227,7 +252,7 @@ class TargetState:
         return Situation(
             halting=bool(self.halts) or self.holder is not None,
             pausing=pause.natively,
-            shown=self.phase is State.NATIVE_STOPPED,
+            shown=self.phase is State.NATIVE_STOPPED or self.prepared is not None,
             python_holds=bool(self.python_holds),
             paused_in_python=pause.in_python,
             pause_refused=pause.refused,

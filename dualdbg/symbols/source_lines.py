@@ -2,6 +2,10 @@
 
 gdb reads it, without a process: DWARF of every version, compressed, in a file of its own, or spread over several. That
 takes as long as a file is big, so there is a deadline, after which a file counts as not read.
+
+It is a gdb of its own, which answers one question and ends: who asks (``dualdbg stacks``, the report of a core) has
+looked at a process from outside and has no engine. What it is asked, and what it says, are rows of JSON that
+``gdb_scripts/dualdbg_lines.py`` takes and makes, as the helpers of the engine do.
 """
 
 from __future__ import annotations

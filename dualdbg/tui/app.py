@@ -149,25 +149,25 @@ class Dashboard(Breaking, Looking):
 
     async def close_session(self) -> None:
         """After the dashboard has ended: end the engines, and let the session end the target or let go of it."""
-        if self.follower is not None:
-            await self.follower.close()
+        if self.loader is not None:
+            await self.loader.close()
         if self.console_ is not None:
             await self.console_.close_sessions()
             await self.console_.close()
 
     def refresh_status(self) -> None:
         """Draw the status line again."""
-        session, follower = self.session, self.follower
-        if session is None or follower is None:
+        session, loader = self.session, self.loader
+        if session is None or loader is None:
             return
-        console = follower.console
+        console = loader.console
         which = f"process {console.current.process.number}: " if len(console.views) > 1 else ""
-        room = self.size.width - 2 - len(follower.work) - len(which)
+        room = self.size.width - 2 - len(loader.work) - len(which)
         has_python = session.has_python
         self.status.text = which + status_text.status(
-            session.state, session.stop, session.exit, follower.thread, has_python, room
+            session.state, session.stop, session.exit, loader.thread, has_python, room
         )
-        self.status.work = follower.work
+        self.status.work = loader.work
         self.status.set_state(_STATES.get(session.state, "ended"))
         unknown = () if session.state in STOPPED else ONLY_STOPPED
         self.keys_line.hide(unknown if session.state is State.RUNNING else (*unknown, *ONLY_RUNNING))

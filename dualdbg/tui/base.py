@@ -39,7 +39,7 @@ from .panes.source import SourceView
 from .panes.stack import StackView
 from .panes.threads import ThreadsView
 from .panes.variables import VariablesView
-from .stop_loader import Follower
+from .stop_loader import StopLoader
 from .terminal.pty import ProgramTerminal
 from .widgets.search_bar import SearchBar
 from .widgets.status_line import StatusLine
@@ -81,7 +81,7 @@ class Base(App[None]):
         self.history_file = self.wishes.history or history_path()
         self.failure: Exception | None = None
         self.console_: Console | None = None
-        self.follower: Follower | None = None
+        self.loader: StopLoader | None = None
         self._printer = Printer(Style(80, True))
         self._said: list[str] = []
         self._saying = False
@@ -136,8 +136,8 @@ class Base(App[None]):
                 await work
             except DualdbgError as error:
                 self.complain(error)
-            if self.follower is not None:
-                self.follower.show_breakpoints()
+            if self.loader is not None:
+                self.loader.show_breakpoints()
 
         worker = self.run_worker(guarded())
         self._acting = [one for one in (*self._acting, worker) if not one.is_finished]
@@ -148,7 +148,7 @@ class Base(App[None]):
         for one in acting:
             one.cancel()
         commanded = self.console_ is not None and self.console_.cancel()
-        read = self.follower is not None and self.follower.give_up()
+        read = self.loader is not None and self.loader.give_up()
         if (acting or read) and not commanded:  # a command says so itself
             self.show(Notice("warning", "given up"))
         return bool(acting) or commanded or read
@@ -170,10 +170,10 @@ class Base(App[None]):
             return
         self.turned()
         self._last = (line, command) if command is not None and command.repeats else None
-        if self.follower is not None and console.stopped:
-            self.follower.show_breakpoints()
+        if self.loader is not None and console.stopped:
+            self.loader.show_breakpoints()
             if console.selection != before or not _only_looks(line):
-                self.follower.reload()
+                self.loader.reload()
 
     # -- what is said and asked -------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
-from ..console.console import Console, Selection
+from ..console.console import Console
 from ..console.names import package_path
+from ..console.selection import Selection
 from ..errors import CommandError, DualdbgError, WrongState
 from ..in_thread import in_thread
 from ..model import (
@@ -51,7 +52,7 @@ _MOST_STATES = 64  # threads whose stacks are looked at for the list
 _BEFORE, _AFTER = 40, 120  # instructions around the current one
 
 
-class Follower:
+class StopLoader:
     """Reads from the session for the panes. When the stop ends while it reads, it ends silently."""
 
     def __init__(
@@ -90,7 +91,7 @@ class Follower:
         self._loading: asyncio.Future[None] | None = None
         self._placed: object = None  # the place of the frame that the source pane was last led to
         self._listed: tuple[Sequence[Thread], int | None, Tasks] = ((), None, Tasks())  # what is shown
-        self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="follower")
+        self._task = asyncio.get_running_loop().create_task(self._load_for_ever(), name="loader")
         self._colouring: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:

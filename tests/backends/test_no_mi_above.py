@@ -31,6 +31,30 @@ def strings_of(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+def built_of(path: Path) -> Iterator[tuple[int, str]]:
+    """The beginnings of the texts that a module gives to what asks gdb."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "ask_gdb"
+        ):
+            for text in node.args:
+                first = text.values[0] if isinstance(text, ast.JoinedStr) else text
+                if isinstance(first, ast.Constant):
+                    yield node.lineno, str(first.value)
+
+
+@pytest.mark.parametrize("folder", ABOVE)
+def test_what_is_asked_of_gdb_in_its_own_words_the_user_has_typed(folder: str) -> None:
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {text!r}"
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        for line, text in built_of(path)
+    ]
+    assert not found, found
+
+
 @pytest.mark.parametrize("folder", ABOVE)
 def test_no_command_and_no_word_of_gdbs_stands_above_the_backends(folder: str) -> None:
     found = [

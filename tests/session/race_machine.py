@@ -32,49 +32,23 @@ from dualdbg.session.transitions.ending import detached, target_died
 from dualdbg.waiting import to_its_end
 from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
-from tests.session.fakes.debugpy import NoAnswer
 from tests.session.fakes.front_end import FrontEnd
 from tests.session.fakes.readers import FOR_A_FRONT_END
-from tests.session.fakes.world import FILE, INTERNAL, LINE, MAIN, PID, TIDS, WORKER, World
-
-STEPS_OF_A_LIFE = 60
-LONG = 60.0  # seconds of virtual time after which a command should have ended
-STEPS = ("next", "step", "finish", "until", "stepi", "nexti", "goto")
-ENDS = ("exits", "is killed", "gdb dies", "debugpy dies", "detach", "kill")
-PYTHON_LINE = f"{FILE}:{LINE}"
-PLACES = (
-    *("*0x100", "*0x100", "*0x140 if x", "data:0x500:8:write"),
-    *(PYTHON_LINE, PYTHON_LINE, f"{PYTHON_LINE} if x"),
+from tests.session.fakes.world import INTERNAL, MAIN, PID, TIDS, NoAnswer, World
+from tests.session.race_choices import (
+    ANSWERED,
+    CHOICES,
+    KEPT,
+    LATE_COMMANDS,
+    LIVES_BEGIN,
+    LONG,
+    LOOKS,
+    MOST_BREAKPOINTS,
+    OFTEN,
+    PYTHON_LINE,
+    SIGINTS,
+    STEPS_OF_A_LIFE,
 )
-SIGINTS = {"Ctrl-C": "terminal", "SIGINT of another process": "other"}
-LIVES_BEGIN = ("launched", "first line", "attached", "forked")
-# What each parameter of a rule is chosen from.
-CHOICES: dict[str, tuple[Any, ...]] = {
-    "event": (
-        *SIGINTS,
-        *("the user's breakpoint", "the user's breakpoint", "another breakpoint", "breakpoint of a step"),
-        *("breakpoint of a step", "end of gdb's step", "libraries", "exec", "fork", "signal"),
-    ),
-    "exception": (False, False, True),
-    "end": ENDS,
-    "kind": ("continue", "continue", *STEPS),
-    "chosen": (None, None, 3),
-    "ours": (None, None, None, None, None, False, True),
-    "place": PLACES,
-    "how": ("set", "set", "set once", "delete", "disable", "enable"),
-    "number": (MAIN, WORKER),
-    "frozen": (False, True),
-    "halted": (0.0, 0.002, 0.05),
-    "what": ("expression", "stack", "call"),
-    "seconds": (0.0, 0.001, 0.01, 0.1, 2.0),
-    "life": LIVES_BEGIN,
-    "seed": tuple(range(100_000)),
-}
-OFTEN = {"goes_on": 4, "stops_in_python": 3, "happens": 2, "breakpoints": 2}  # in a walk; other rules once
-ANSWERED = ("call", "stack", "freeze")
-KEPT = ("call", "kill")  # are not given up
-LATE_COMMANDS = 3  # that are given to a session which is over
-MOST_BREAKPOINTS = 6
 
 
 def any_of(parameter: str) -> st.SearchStrategy[Any]:
@@ -93,6 +67,7 @@ class Races(RuleBasedStateMachine):
         self.loop.set_exception_handler(self._fell_through)
         self.world = World(random.Random(seed))
         self.commands: list[tuple[str, asyncio.Task[Any], float]] = []
+        self.too_late: set[asyncio.Task[Any]] = set()  # commands that were given after the end
         self.late = 0
         self.in_loop(self._make)
         self.in_loop(lambda: self._start(life))
@@ -121,7 +96,7 @@ class Races(RuleBasedStateMachine):
             await session.close()
             self.front.over, self.late = True, LATE_COMMANDS  # gdb refused: no front end gets this session
             return
-        session.end_target = self._killed
+        session.end_target = self.world.be_killed
         if life == "forked":
             self.world.watched = True
             if self.world.chance.random() < 1 / 8:
@@ -195,10 +170,6 @@ class Races(RuleBasedStateMachine):
         self.teardown()
         self.begin(seed, life)
 
-    def _killed(self) -> None:
-        if self.world.alive:
-            self.world.exit()
-
     # -- the program --------------------------------------------------------------------------------
 
     @precondition(lambda self: self.world.alive and not self.world.detached)
@@ -257,8 +228,11 @@ class Races(RuleBasedStateMachine):
 
     def _ends(self, end: str) -> None:
         world = self.world
-        if end in ("detach", "kill"):
-            self._command(end, getattr(self.session, end))
+        if end == "detach":
+            self._command(end, self.session.detach)
+        elif end == "kill":
+            also_attached = world.chance.random() < 0.5
+            self._command(end, lambda: self.session.kill(also_attached))
         elif world.alive and end == "exits" and world.held is None:
             self._at(world.exit)
         elif world.alive and end == "is killed":
@@ -343,7 +317,27 @@ class Races(RuleBasedStateMachine):
 
         self._command("interrupted", lambda: self.session.interrupted(work))
 
-    @precondition(lambda self: self.front.stopped)
+    @precondition(_may_command)
+    @rule(halted=any_of("halted"))
+    def halts_beside_the_commands(self, halted: float) -> None:
+        """As Python control does it, which is no command of the user: such a halt may wait while another is there."""
+        self._command("halt", lambda: self._halt(halted))
+
+    async def _halt(self, seconds: float) -> None:
+        halts, world = self.session.halts, self.world
+        halt = await halts.begin()
+        try:
+            await asyncio.sleep(seconds)
+            if world.runs:
+                world.broken.append("the program ran during a halt")
+        finally:
+            halts.end(halt)
+
+    def _is_about_to_stop(self) -> bool:
+        """Whether a stop is about to be told, at which the user may have gdb call something already."""
+        return self._lives() and self.session.loop.state.prepared is not None
+
+    @precondition(lambda self: self.front.stopped or self._is_about_to_stop())
     @rule(what=any_of("what"), number=any_of("number"))
     def asks(self, what: str, number: int) -> None:
         inspector = self.session.inspector
@@ -367,7 +361,8 @@ class Races(RuleBasedStateMachine):
 
     async def _call(self) -> None:
         """The user has gdb call a function of the program (``gdb call f()``), which may meet a breakpoint."""
-        self.session.require(State.NATIVE_STOPPED)
+        if not self._is_about_to_stop():
+            self.session.require(State.NATIVE_STOPPED)
         points = [number for number, point in self.world.points.items() if point.enabled]
         await self.gdb.call(self.world.chance.choice([None, INTERNAL, *points]))
 
@@ -414,10 +409,13 @@ class Races(RuleBasedStateMachine):
         self.in_loop(now)
 
     def _command(self, name: str, start: Callable[[], Awaitable[Any]]) -> None:
-        self.late += not self._lives()
+        late = not self._lives()
+        self.late += late
 
         async def now() -> None:
             task = asyncio.ensure_future(start())
+            if late and name not in LOOKS:
+                self.too_late.add(task)
             self.commands.append((name, task, self.loop.time()))
             await self._watch(self.world.chance.choice((0.0, 0.0, 0.001, 0.01, 0.1)))
 
@@ -442,12 +440,12 @@ class Races(RuleBasedStateMachine):
             if not task.done():
                 assert self.loop.time() - started < LONG, f"{name} has not ended"
                 waiting.append((name, task, started))
-            elif not task.cancelled() and (error := task.exception()) is not None:
+            elif not task.cancelled() and (error := task.exception()) is None:
+                assert task not in self.too_late, f"{name} was obeyed after the end"
+            elif not task.cancelled():
                 assert isinstance(error, DualdbgError), error
-                unanswered = isinstance(error, EngineTimeout) and not isinstance(
-                    error, (AnswerOwed, NoAnswer)
-                )
-                assert not unanswered, f"{name} was not answered: {error}"
+                answered = not isinstance(error, EngineTimeout) or isinstance(error, (AnswerOwed, NoAnswer))
+                assert answered, f"{name} was not answered: {error}"
         self.commands = waiting
         idle = not waiting and not self.gdb.under_way
         if self.front.stopped and idle and self.world.alive and self.world.gdb_alive:
@@ -480,6 +478,11 @@ class Races(RuleBasedStateMachine):
             kept = session.loop.state.signal_owed or world.pending_interrupt == "other"
             assert kept or not world.owes_interrupt, "a SIGINT of the program's own was lost"
             assert not (world.pause_owed or world.ctrl_c_owed), "the user wanted a stop, and there was none"
+        if world.runs and session.state not in OVER:
+            state = session.loop.state
+            assert state.grip is Grip.FREE, f"gdb lets the program run, and {state.grip}"
+            owed = 0 if world.debugpy_alive else state.owed
+            assert state.owed <= self.python.silent + owed, f"debugpy owes {state.owed} answers"
         if world.alive and world.gdb_alive and not world.detached and session.state not in OVER:
             parked = {tid for number, tid in world.threads.items() if number in world.parked}
             shown = session.state is State.NATIVE_STOPPED

@@ -22,7 +22,7 @@ from dualdbg.session.transitions.beginning import begin
 from dualdbg.session.transitions.native import native_fact_read, native_stopped
 from dualdbg.session.transitions.python import (
     python_hits_read,
-    python_place_read,
+    python_position_read,
     python_stopped,
 )
 
@@ -36,7 +36,7 @@ INTERRUPTED = NativeStopped(StopCause.INTERRUPTED, PID, 1, 0x100, signal="SIGURG
 LIBRARY = NativeStopped(StopCause.LIBRARIES, PID, 1)
 STEP = Step("next", PID, 1)
 PYTHON = PythonStopped(PythonCause.BREAKPOINT, 1, breakpoints=(0,))
-PLACE = PythonPosition(PID, (), 1, None)
+POSITION = PythonPosition(PID, (), 1, None)
 
 
 def running() -> TargetState:
@@ -71,8 +71,10 @@ def hit(state: TargetState) -> PrepareNative:
 def decided(state: TargetState) -> PythonHold:
     """One of the user's Python breakpoints, up to the point where it is prepared."""
     read = one(python_stopped(state, PYTHON), ReadPython)
-    assert isinstance(read, ReadPython) and read.need is Need.PLACE
-    assert one(python_place_read(state, read.hold, PLACE), ReadPython) == ReadPython(read.hold, Need.MET)
+    assert isinstance(read, ReadPython) and read.need is Need.POSITION
+    assert one(python_position_read(state, read.hold, POSITION), ReadPython) == ReadPython(
+        read.hold, Need.MET
+    )
     effects = python_hits_read(state, read.hold, ((2,), None))
     assert isinstance(one(effects, PreparePython), PreparePython)
     return read.hold

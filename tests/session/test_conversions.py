@@ -99,3 +99,39 @@ def test_objects_of_either_side_and_back(env: dict[str, str], tmp_path: Path) ->
         assert (await driver.finish_run()).code == 0
 
     run_session(work, script, "program.py:15", "call_back", "sample::Vec2::length", env=env)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("known", "first", "told"),
+    [
+        ("_NEWEST = 4", "sample::Vec2 *", "are newer than dualdbg"),
+        ("_OLDEST = 99", "void *", "are not known, and are left out"),
+    ],
+)
+def test_a_version_of_pybind11_that_is_not_known(
+    known: str, first: str, told: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    """A newer one is tried. Of none it is left unsaid that its tables are not read, or perhaps not understood."""
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM)
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        await said(driver, "py2cpp", "tensor")  # the helpers are loaded
+        patch = f"import dualdbg_helpers.python.pybind as one; one.{known}"
+        await driver.session.interrupted(lambda: driver.session.native.user_command(f"python {patch}"))
+        words = HelperWords(driver.session)
+        answer = await words.run("py2cpp", "vector", stop.thread.tid, stop.frame)
+        assert answer.data["pointers"][0]["type"] == first, answer
+        assert told in answer.value and "(known: " in answer.value
+        if first != "void *":
+            native = answer.data["native"]
+            assert told in (await words.run("cpp2py", native, stop.thread.tid, stop.frame)).value
+        none = await words.run("cpp2py", "$sp", stop.thread.tid, stop.frame)
+        assert none.data["python"] is None and told in none.value
+        tensor = await words.run("py2cpp", "tensor", stop.thread.tid, stop.frame)
+        assert told not in tensor.value, "it is none of pybind11's objects"
+        await driver.finish_run()
+
+    run_session(work, script, "program.py:15", env=env)

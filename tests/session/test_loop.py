@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from dualdbg.errors import EngineError, EngineLost
-from dualdbg.model import Event, Notice, Output, Resumed
+from dualdbg.backends.events import PythonCause, PythonStopped
+from dualdbg.errors import EngineError, EngineLost, WrongState
+from dualdbg.model import Event, Exit, Notice, Output, Resumed, State
 from dualdbg.session import loop as loops
+from dualdbg.session.effects import Effect, Effects, Halt, Resume
 from dualdbg.session.loop import Loop
-from dualdbg.session.state import TargetState
+from dualdbg.session.state import Grip, Pause, TargetState
+from dualdbg.session.stops.facts import PythonHold
 from dualdbg.session.transitions.beginning import begin
+from dualdbg.session.transitions.ending import exited
 
 
 def test_a_front_end_that_does_not_read_misses_texts_and_nothing_else(
@@ -58,6 +63,57 @@ def test_an_end_with_entries_that_wait_leaves_no_traceback() -> None:
 
     asyncio.run(main())
     assert not trouble
+
+
+@pytest.mark.parametrize("error", [AssertionError("broken"), WrongState("refused")])
+def test_an_entry_takes_place_as_a_whole_or_not_at_all(error: Exception) -> None:
+    """Else what a defect leaves would break the entries that follow, were it the end of the target."""
+
+    def change(state: TargetState) -> Effects:
+        hold = next(iter(state.python_holds.values()))
+        hold.read, state.owed = True, -1
+        state.python_holds.clear()
+        state.halts.append(Halt())
+        state.pause.natively = True
+        raise error
+
+    def half(state: TargetState) -> Effects:
+        state.grip = Grip.HALTED  # for nobody, which the loop finds
+        return []
+
+    async def main() -> None:
+        loop = Loop(TargetState(1, lambda: 0.0), lambda effect: None)
+        hold = PythonHold(PythonStopped(PythonCause.BREAKPOINT, 1))
+        loop.state.python_holds[1] = hold
+        before = replace(loop.state)
+        loop.open()
+        with pytest.raises(type(error)):
+            await loop.ask(change)
+        with pytest.raises(AssertionError, match="halted for nobody"):
+            await loop.ask(half)
+        assert loop.state == replace(before, python_holds={1: hold}, halts=[]) and not hold.read
+        assert loop.state.pause == Pause()
+        await loop.ask(exited, Exit(0))
+        assert loop.state.phase is State.EXITED
+
+    asyncio.run(main())
+
+
+def test_what_the_state_contradicts_is_not_asked_of_an_engine() -> None:
+    performed: list[Effect] = []
+
+    def run_while_it_is_judged(state: TargetState) -> Effects:
+        state.grip = Grip.JUDGING
+        return [Resume()]
+
+    async def main() -> None:
+        loop = Loop(TargetState(1, lambda: 0.0), performed.append)
+        loop.open()
+        with pytest.raises(AssertionError, match="Resume"):
+            await loop.ask(run_while_it_is_judged)
+        assert loop.state.grip is Grip.FREE and not performed
+
+    asyncio.run(main())
 
 
 def test_work_that_an_engines_end_breaks_adds_nothing_to_what_is_told_of_that_end() -> None:

@@ -24,7 +24,8 @@ from hypothesis.stateful import (
 
 from dualdbg.model import Exit
 
-from .race_machine import STEPS_OF_A_LIFE, Races
+from .race_choices import STEPS_OF_A_LIFE
+from .race_machine import Races
 
 pytestmark = pytest.mark.pure  # the session's own parts could start processes, for what no rule asks
 LIVES = 150
@@ -35,7 +36,13 @@ REACHED = {
     *("take_interrupts", "native_stopped", "native_fact_read", "native_ready", "native_unjudged"),
     *("resume_failed", "letting_go", "target_died", "gdb_lost", "repaired", "debugpy_lost", "debugpy_missed"),
     *("halt_wanted", "halt_done", "pause_wanted", "pause_look_due", "pause_refused", "interrupt_failed"),
-    *("python_stopped", "python_continued", "python_place_read", "python_hits_read", "python_leaving_read"),
+    *(
+        "python_stopped",
+        "python_continued",
+        "python_position_read",
+        "python_hits_read",
+        "python_leaving_read",
+    ),
     *(
         "python_unread",
         "python_unjudged",
@@ -53,7 +60,7 @@ REACHED = {
         "python_refused",
         "step_forgotten",
     ),
-    *("step_forgotten", "exited", "detached"),
+    *("kill_wanted", "exited", "detached"),
 }
 
 

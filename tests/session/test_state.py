@@ -53,7 +53,7 @@ from dualdbg.session.transitions.native import native_fact_read, native_ready, n
 from dualdbg.session.transitions.python import (
     library_passed_over,
     python_hits_read,
-    python_place_read,
+    python_position_read,
     python_ready,
     python_stopped,
 )
@@ -63,7 +63,7 @@ from tests.session.state_rows import (
     LIBRARY,
     PICTURE,
     PID,
-    PLACE,
+    POSITION,
     PYTHON,
     STEP,
     STEPPED,
@@ -130,8 +130,8 @@ def test_a_python_stop_that_a_native_one_overtook_is_shown_again() -> None:
     native_ready(state, hit(state), PICTURE)
     leave_natively(state, None, False, None, False)
     read = one(departed(state), ReadPython)
-    assert read == ReadPython(hold, Need.PLACE)
-    assert isinstance(one(python_place_read(state, hold, PLACE), PreparePython), PreparePython)
+    assert read == ReadPython(hold, Need.POSITION)
+    assert isinstance(one(python_position_read(state, hold, POSITION), PreparePython), PreparePython)
     [again] = told(python_ready(state, hold, PICTURE))
     assert isinstance(first, Stopped) and isinstance(again, Stopped)
     assert again.stop.reason is Reason.PAUSE and again.stop.epoch > first.stop.epoch
@@ -170,7 +170,7 @@ def test_debugpy_may_refuse_to_go_on() -> None:
     post = one(leave_in_python(state, "goto", None, 3), Post)
     assert isinstance(post, Post) and post.departure == state.epoch
     effects = python_refused(state, post.departure, "goto", CommandError("no"))
-    assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+    assert one(effects, ReadPython) == ReadPython(hold, Need.POSITION)
 
 
 def test_a_move_that_is_refused_leaves_the_stop_as_it_was() -> None:
@@ -218,7 +218,7 @@ def test_a_refusal_of_debugpy_may_come_after_a_native_stop() -> None:
     leave_natively(state, step, True, None, False)
     departed(state)
     effects = python_refused(state, post.departure, "goto", CommandError("no"))
-    assert one(effects, ReadPython) == ReadPython(hold, Need.PLACE)
+    assert one(effects, ReadPython) == ReadPython(hold, Need.POSITION)
     assert state.step is step, "the refusal is about an earlier command"
 
 
@@ -234,8 +234,11 @@ def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
 def test_what_was_read_of_a_stop_is_stale_where_a_call_of_the_users_has_met_another_one() -> None:
     state = running()
     prepared = hit(state)
-    assert Forget() in native_stopped(state, INTERRUPTED), "it is about to be told"
-    native_ready(state, prepared, PICTURE)
+    effects = native_stopped(state, INTERRUPTED)
+    assert Forget() in effects, "it is about to be told"
+    again = one(effects, PrepareNative)
+    assert isinstance(again, PrepareNative) and native_ready(state, prepared, PICTURE) == []
+    native_ready(state, again, PICTURE)
     assert Forget() in native_stopped(state, INTERRUPTED)
     assert state.phase is State.NATIVE_STOPPED and state.grip is Grip.SHOWN
 
@@ -286,7 +289,7 @@ def test_a_stop_ends_the_step_of_gdb_that_is_not_made_again(again: Move | None) 
     native_fact_read(state, replace(need.facts, ends_step=False, again=again))
     read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
     assert isinstance(read, ReadPython)
-    python_place_read(state, read.hold, PLACE)
+    python_position_read(state, read.hold, POSITION)
     prepare = one(python_hits_read(state, read.hold, ((), None)), PreparePython)
     assert isinstance(prepare, PreparePython) and prepare.cancel_native is (again is not None)
 
@@ -320,7 +323,7 @@ def stepped(state: TargetState) -> Effects:
     """debugpy's step ends, and is told."""
     read = one(python_stopped(state, PythonStopped(PythonCause.STEPPED, 1)), ReadPython)
     assert isinstance(read, ReadPython)
-    python_place_read(state, read.hold, PLACE)
+    python_position_read(state, read.hold, POSITION)
     python_hits_read(state, read.hold, ((), None))
     return python_ready(state, read.hold, PICTURE)
 
@@ -472,14 +475,14 @@ def test_a_shown_python_stop_is_over_when_another_thread_replaces_the_program() 
     state = running()
     python_stopped(state, PYTHON)
     hold = state.python_holds[1]
-    python_place_read(state, hold, PLACE)
+    python_position_read(state, hold, POSITION)
     python_hits_read(state, hold, ((), None))
     python_ready(state, hold, PICTURE)
     assert state.phase is State.PYTHON_STOPPED
     effects = native_stopped(state, EXEC)
     assert state.phase is State.RUNNING and state.stop is None
     assert isinstance(one(effects, Tell).event, Resumed)
-    assert python_place_read(state, hold, PLACE) == [], "what was read of it comes too late"
+    assert python_position_read(state, hold, POSITION) == [], "what was read of it comes too late"
     state.check()
 
 

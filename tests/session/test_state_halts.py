@@ -27,7 +27,7 @@ from dualdbg.session.transitions.going_on import (
 from dualdbg.session.transitions.halts import halt_done, halt_wanted, pause_wanted
 from dualdbg.session.transitions.native import native_fact_read, native_ready, native_stopped, native_unjudged
 from dualdbg.session.transitions.python import (
-    python_place_read,
+    python_position_read,
     python_stopped,
 )
 from tests.session.state_rows import (
@@ -35,7 +35,7 @@ from tests.session.state_rows import (
     LIBRARY,
     PICTURE,
     PID,
-    PLACE,
+    POSITION,
     PYTHON,
     hit,
     interrupted,
@@ -134,7 +134,7 @@ def test_debugpys_pause_that_came_too_late_is_no_stop() -> None:
     departed(state)
     late = one(python_stopped(state, PythonStopped(PythonCause.PAUSED, 1)), ReadPython)
     assert isinstance(late, ReadPython)
-    post = one(python_place_read(state, late.hold, PLACE), Post)
+    post = one(python_position_read(state, late.hold, POSITION), Post)
     assert isinstance(post, Post) and post.request.command == "continue"
 
 

@@ -53,11 +53,11 @@ class Screen:
             app = self.app
             if app.failure is not None:
                 raise app.failure
-            if app.follower is None or app.console_ is None:
+            if app.loader is None or app.console_ is None:
                 return False
             session = self.session
             stopped = session.state in (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
-            return stopped and session.epoch > epoch and app.follower.complete.is_set()
+            return stopped and session.epoch > epoch and app.loader.complete.is_set()
 
         await self.until(complete, "the stop")
 

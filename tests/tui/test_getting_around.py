@@ -120,11 +120,11 @@ def test_who_has_gone_elsewhere_stays_there_until_the_frame_is_another(tmp_path:
     async def work(screen: Screen) -> None:
         await screen.stopped()
         app, source = screen.app, screen.app.views.source
-        assert app.follower is not None
+        assert app.loader is not None
         await screen.press("1", "end")
         await screen.command("call total = 40")
         await screen.until(lambda: any("total = 40" in line for line in screen.lines(app.views.variables)))
-        await screen.until(app.follower.complete.is_set, "the panes")
+        await screen.until(app.loader.complete.is_set, "the panes")
         assert source.cursor == 10
         await screen.press("escape", "full_stop")  # back to the frame
         await screen.until(lambda: source.cursor == 3, "the line of the frame")

@@ -146,8 +146,8 @@ def test_an_error_of_an_engine_is_a_message(tmp_path: Path, monkeypatch: pytest.
             raise EngineError("gdb did not answer -stack within 30 s", "detach, and attach again")
 
         monkeypatch.setattr(screen.session.inspector, "stack", refused)
-        assert screen.app.follower is not None
-        screen.app.follower.reload()
+        assert screen.app.loader is not None
+        screen.app.loader.reload()
         await screen.until(lambda: "did not answer -stack" in screen.said, "the message")
         monkeypatch.undo()
         await screen.go_on("n")

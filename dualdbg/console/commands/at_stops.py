@@ -82,8 +82,9 @@ async def _row(console: Console, number: int, expression: str) -> Value:
         frame = await console.frame()
         tid = console.selected().tid
         if format_ and frame.language is Language.NATIVE:
-            word = "x" if format_[-1] in _AT_ADDRESS else "output"
-            text = await console.ask_gdb(f"{word}/{format_} {plain}")
+            text = await console.in_gdb(
+                lambda gdb: (gdb.examined if format_[-1] in _AT_ADDRESS else gdb.printed)(plain, format_)
+            )
             return Value(name, "", text.strip().removeprefix("=> "), Language.NATIVE)
         wanted = formatted(plain, format_)
         value = await console.session.inspector.evaluate(wanted, tid, frame, frame.language)

@@ -82,10 +82,8 @@ async def _symbol(console: Console, argument: str) -> None:
     """``info symbol ADDRESS``: the function or variable there, how far behind its beginning, and its library."""
     if not argument:
         raise CommandError("info symbol wants an address", "for example info symbol $pc")
-    text = (await console.ask_gdb(f"output/x (unsigned long)({argument})")).strip()
-    if not re.fullmatch(r"0x[0-9a-f]+", text):
-        raise CommandError(f"{argument} is no address: {text}", "for example info symbol 0x7ffff7a41120")
-    address, image = int(text, 16), console.session.breakpoints.image
+    address = await console.in_gdb(lambda gdb: gdb.address(argument))
+    image = console.session.breakpoints.image
     function, library = image.describe(address)
     if library is None:
         raise CommandError(f"no file is mapped at {address:#x}", "info libs lists what is")
@@ -118,7 +116,7 @@ async def _line(console: Console, argument: str) -> None:
             f"{argument} is a line of Python, which is at no address", "list shows it, break stops there"
         )
     try:
-        console.show(TextReport(await console.ask_gdb(f"info line {argument}")))
+        console.show(TextReport(await console.in_gdb(lambda gdb: gdb.code_of_line(argument))))
     except CommandError as error:
         image = console.session.breakpoints.image
         places = await in_thread(image.find, argument)

@@ -12,6 +12,7 @@ from ...model import Frame, PythonFrame
 from ...source_files import source_lines
 from ..parameters import function_span
 from ..reports import SourceReport
+from ..selection import Listing
 from .registry import command, no_argument
 
 if TYPE_CHECKING:
@@ -103,6 +104,4 @@ def _existing(name: str, frame: Frame) -> str:
 
 
 def _remember(console: Console, file: str, first: int, last: int) -> None:
-    from ..console import Listing
-
     console.listing = Listing(file, first, last)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ..reports import TasksReport, TextReport, ThreadsReport
+from ..selection import Selection
 from .registry import command, no_argument
 from .stacks import backtrace, select
 
@@ -39,8 +40,6 @@ async def tasks(console: Console, argument: str) -> None:
 
 @command("thread t", "[NUMBER | NAME]", "select a thread by its OS thread id or name")
 async def thread(console: Console, argument: str) -> None:
-    from ..console import Selection
-
     if argument.split()[:2] == ["apply", "all"]:  # gdb's way to say it
         rest = argument.split()[2:]
         if rest[:1] not in (["bt"], ["backtrace"], ["where"]):

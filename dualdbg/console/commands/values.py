@@ -221,7 +221,7 @@ async def _evaluate(console: Console, name: str, argument: str, language: Langua
     if not expression:
         raise CommandError(f"{name} wants an expression", f"help {name}")
     if language is Language.NATIVE and format_:
-        text = await console.ask_gdb(f"output/{format_} {expression}")
+        text = await console.in_gdb(lambda gdb: gdb.printed(expression, format_))
         console.show(ValueReport(expression, Value(expression, "", text, language)))
         return
     wanted = formatted(expression, format_)

@@ -8,9 +8,10 @@ from typing import get_args
 from ...console.commands.information import INFO_WORDS
 from ...console.commands.registry import is_ours
 from ...console.completion import Completions, FunctionNames, breakpoint_numbers
-from ...console.console import Console, Quit, Selection
+from ...console.console import Console, Quit
 from ...console.printer import Printer
 from ...console.reports import Report
+from ...console.selection import Selection
 from ...console.style import Style
 from ...model import Event
 from ...session.session import Session

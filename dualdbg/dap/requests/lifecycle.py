@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from functools import partial
 
-from ...backends.events import NativeExited
 from ...errors import CommandError
 from ...model import State
 from ...patience import patient
 from ...protocol.dap_types import Capabilities
-from ...session.session import Session
 from ...session.state import OVER
 from ..adapter import Adapter
 from ..client.arguments import Arguments
@@ -51,7 +48,7 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
         if not ends:
             await session.detach()
         elif not adapter.launched:
-            await _kill(adapter, session)
+            await session.kill(also_attached=True)
     elif adapter.plain is not None and not ends:
         adapter.plain.detach()
         adapter.plain = None
@@ -85,19 +82,9 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     adapter.ending = True
     if adapter.children is not None:
         adapter.children.end_with_program()
-    await _kill(adapter, session)
+    await session.kill(also_attached=True)
     if adapter.children is not None:
         await adapter.children.end(kill=True)
-
-
-async def _kill(adapter: Adapter, session: Session) -> None:
-    """End the program, also one that was attached to: the user has asked for that."""
-    held = session.state is State.NATIVE_STOPPED and session.end_target is None
-    if session.end_target is None:
-        session.end_target = partial(os.kill, session.pid, signal.SIGKILL)
-    if held:  # gdb reports no end of a process that it kills; nobody else waits for an attached one
-        session.report(NativeExited(signal="SIGKILL"))
-    await session.kill()
 
 
 @request("restart", (Stage.LIVE, Stage.ENDED))

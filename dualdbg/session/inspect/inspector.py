@@ -169,7 +169,7 @@ class Inspector:
         """Whether debugpy is connected, mute or not."""
         return self._python is not None and self._python.connected
 
-    async def python_place(self, number: int) -> PythonPosition:
+    async def python_position(self, number: int) -> PythonPosition:
         """Where debugpy holds the thread to which it gives this number.
 
         Raises WrongState when gdb stopped the target first, ThreadGone when debugpy has let go of it meanwhile.
@@ -203,7 +203,7 @@ class Inspector:
                 f"thread {tid} is in native code, and runs on while Python is stopped",
                 "stop it natively first: a breakpoint in that code, or continue and Ctrl-C while it is there",
             )
-        place = await self.python_place(number)
+        place = await self.python_position(number)
         held = engine.PythonStopped(engine.PythonCause.STEPPED, number)
         return PythonHold(held, place.tid, place.frames, place.depth, place.top, shown=True)
 

@@ -47,7 +47,7 @@ class LineWatch:
         self._learn_mailbox = learn_mailbox
         self.beacon: int | None = None
         # The version of the mapped files, and an address in them.
-        self._place: tuple[int, int | None] = (-1, None)
+        self._beacon_at: tuple[int, int | None] = (-1, None)
         self.entries: list[int] = []
         self.calls_operator = False
         self._watching: PythonHold | None = None
@@ -78,7 +78,7 @@ class LineWatch:
 
     async def foresee(self) -> None:
         """Have gdb read what the watch will need: the debug info of the C library, where there is some."""
-        place = self._place_of_beacon()
+        place = self._address_of_beacon()
         if place is not None:
             await self._native.function_bodies([place])
 
@@ -121,16 +121,16 @@ class LineWatch:
             await self._native.delete_breakpoints([number])
 
     async def _set_beacon(self) -> None:
-        place = self._place_of_beacon() if self.beacon is None else None
+        place = self._address_of_beacon() if self.beacon is None else None
         if place is not None:
             register = _FIRST_ARGUMENT[await self._native.architecture()]
             self.beacon = await self._native.insert_cue(place, register, -1)
 
-    def _place_of_beacon(self) -> int | None:
+    def _address_of_beacon(self) -> int | None:
         """The address of the cue. It is looked up once in the files that are mapped."""
-        if self._place[0] != self._code.image.version:
-            self._place = self._code.image.version, self._find_beacon()
-        return self._place[1]
+        if self._beacon_at[0] != self._code.image.version:
+            self._beacon_at = self._code.image.version, self._find_beacon()
+        return self._beacon_at[1]
 
     def _find_beacon(self) -> int | None:
         libraries = [module for module in self._code.image.modules if is_c_library(module.path)]

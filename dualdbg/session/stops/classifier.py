@@ -48,7 +48,7 @@ class Situation:
     """What a decision depends on, besides the facts of the stop.
 
     ``halting``: work of our own needs the target to stand still, or waits for that; ``pausing``: the user waits for
-    it. ``shown``: gdb shows a stop already. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy
+    it. ``shown``: gdb shows a stop, or is to. ``python_holds``: debugpy holds a thread. ``paused_in_python``: debugpy
     makes the pause that the user wants, and ``looks`` times gdb has looked how far it is; ``pause_refused``: debugpy
     does not make it; ``pause_owed``: debugpy was asked, and has not stopped for it yet. ``interrupt_pauses``: Ctrl-C
     in the target's terminal is meant for us. ``leaving``: the step that goes on after an exception, and leaves first
@@ -159,7 +159,7 @@ def _pauses_in_python(can_pause: bool, now: Situation) -> bool:
 def classify_python(hold: PythonHold, now: Situation) -> PythonVerdict | Need:
     """What a Python stop means."""
     if not hold.read:
-        return Need.PLACE
+        return Need.POSITION
     if hold.shown:
         return Show(Reason.PAUSE, (), "back where Python had stopped")
     stepped = hold.event.cause is PythonCause.STEPPED

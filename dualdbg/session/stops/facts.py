@@ -43,7 +43,7 @@ class Need(Enum):
     SIGNAL = "signal"  # which of the user's breakpoints on signals stop here
     THREAD = "thread"  # which thread it was
     PAUSE = "pause"  # where a program is that the user wants to stop
-    PLACE = "place"  # which frame debugpy holds
+    POSITION = "position"  # which frame debugpy holds
     LEAVING = "leaving"  # whether debugpy stops before native code that is called below has its turn
     MET = "met"  # which of the user's Python breakpoints stop here
 

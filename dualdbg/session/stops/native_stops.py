@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ class NativeStops:
     steps: StepEnds
     before_shown: list[Callable[[Show], Awaitable[None]]] = field(default_factory=list)
     read_meanwhile: Callable[[], None] = lambda: None
+    _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
     new_program: Callable[[], Awaitable[None]] = field(init=False)
     will_note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
 
@@ -47,9 +49,13 @@ class NativeStops:
         self.loop.put(native_fact_read, await _READERS[effect.need](self, effect.facts))
 
     async def prepare(self, effect: PrepareNative) -> None:
-        """Take back what the step had set, and read what is shown of the stop."""
-        if not await self.loop.guarded(self._prepare(effect)):
-            await self._unjudged(effect.facts)
+        """Take back what the step had set, and read what is shown of the stop.
+
+        One at a time: what is read for a stop that is told and left would be read of a running target.
+        """
+        async with self._preparing:
+            if self.loop.state.prepared is effect and not await self.loop.guarded(self._prepare(effect)):
+                await self._unjudged(effect.facts)
 
     async def _unjudged(self, facts: NativeFacts) -> None:
         if not self.scene.target_runs:

@@ -15,7 +15,7 @@ from ..loop import Loop
 from ..transitions.python import (
     python_hits_read,
     python_leaving_read,
-    python_place_read,
+    python_position_read,
     python_ready,
     python_unjudged,
     python_unread,
@@ -48,8 +48,8 @@ class PythonStops:
     async def _read(self, effect: ReadPython) -> None:
         hold = effect.hold
         try:
-            if effect.need is Need.PLACE:
-                self.loop.put(python_place_read, hold, await self._place(hold))
+            if effect.need is Need.POSITION:
+                self.loop.put(python_position_read, hold, await self._position(hold))
             elif effect.need is Need.LEAVING:
                 self.loop.put(python_leaving_read, hold, await self.steps.leaves_python(hold))
             else:
@@ -90,8 +90,8 @@ class PythonStops:
             return None
         return await self.inspector.values.returned_in_python(hold.frames[0].id, step.origin.function)
 
-    async def _place(self, hold: PythonHold) -> PythonPosition:
-        place = await self.inspector.python_place(hold.event.debugpy_thread)
+    async def _position(self, hold: PythonHold) -> PythonPosition:
+        place = await self.inspector.python_position(hold.event.debugpy_thread)
         return replace(place, removed=self._was_removed(hold, place.top))
 
     def _was_removed(self, hold: PythonHold, top: PythonFrame | None) -> bool:

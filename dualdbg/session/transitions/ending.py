@@ -31,6 +31,11 @@ def exited(state: TargetState, exit: Exit) -> Effects:
     return [*effects, AfterStop(), ReportUnbound(), Tell(Exited(exit)), Over()]
 
 
+def kill_wanted(state: TargetState) -> Effects:
+    """The user wants the target's end. How it has ended is heard as any other end is."""
+    return [] if state.phase in (State.EXITED, State.DETACHED) else [EndTarget()]
+
+
 def letting_go(state: TargetState, begun: bool) -> Effects:
     """gdb begins to detach, or could not: the stops that it makes for that mean nothing."""
     state.letting_go = begun
@@ -69,7 +74,7 @@ def target_died(state: TargetState) -> Effects:
     """The process was killed while gdb holds it. gdb notices that only when it lets the target run."""
     if state.is_over or state.grip is not Grip.SHOWN:
         return []
-    state.departure = None
+    state.departure = state.prepared = state.holder = None
     effects: Effects = []
     if state.phase is State.NATIVE_STOPPED:
         state.epoch += 1

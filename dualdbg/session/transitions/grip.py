@@ -11,7 +11,7 @@ from .python import next_python_stop
 
 def let_run(state: TargetState) -> Effects:
     """Nobody needs the target to stand still. It gets the SIGINT that it is owed."""
-    state.grip, state.prepared = Grip.FREE, None
+    state.grip = Grip.FREE
     signal, state.signal_owed = state.signal_owed, False
     again = (
         (state.again, state.step.gdb_thread) if state.again is not None and state.step is not None else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...backends import events as engine
 from ...backends import python as debugpy
 from ...model import Language, Reason, Resumed, State, Thread
@@ -67,8 +69,7 @@ def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
 
 def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) -> Effects:
     """What is shown of a native stop was read: tell it. It ends the step under way, or cuts it short."""
-    shown = state.is_over or state.phase is State.NATIVE_STOPPED
-    if shown or not _is_current(state, prepared.facts) or state.grip is not Grip.SHOWN:
+    if state.prepared is not prepared or state.grip is not Grip.SHOWN:
         return []
     verdict = prepared.verdict
     done = verdict.reason.ends_step or picture.step_done
@@ -80,7 +81,7 @@ def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) 
 
 def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> Effects:
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
-    if not _is_current(state, facts) or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
+    if state.facts is not facts or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
         return []
     state.signal_owed = state.signal_owed or is_owed(facts, state.situation())
     state.grip = Grip.SHOWN
@@ -133,8 +134,10 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
         state.grip = Grip.SHOWN
         return []
     # It came in a call that the user asked for, before the stop that is to be shown was told.
+    # What was read of that one is stale, and not told.
     if state.prepared is not None:
-        state.grip, state.facts = Grip.SHOWN, state.prepared.facts
+        facts = replace(state.prepared.facts)
+        state.grip, state.facts, state.prepared = Grip.SHOWN, facts, replace(state.prepared, facts=facts)
         return [state.prepared]
     if state.holder is not None:  # the stop came in the middle of work of ours
         state.grip = Grip.HALTED

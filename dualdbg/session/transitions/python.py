@@ -27,7 +27,7 @@ def python_continued(state: TargetState, event: engine.PythonContinued) -> Effec
     return []
 
 
-def python_place_read(state: TargetState, hold: PythonHold, place: PythonPosition) -> Effects:
+def python_position_read(state: TargetState, hold: PythonHold, place: PythonPosition) -> Effects:
     """Where debugpy holds the thread is known."""
     hold.tid, hold.frames, hold.depth, hold.top = place.tid, place.frames, place.depth, place.top
     hold.removed, hold.read = place.removed, True

@@ -44,8 +44,8 @@ class Arranging(Base):
 
     def _read_new(self, before: Sequence[str]) -> None:
         """Panes have come into sight: what they show is read, for nothing is read for those that nobody sees."""
-        if self.follower is not None and not set(self.workspace.shown()) <= set(before):
-            self.follower.reload()
+        if self.loader is not None and not set(self.workspace.shown()) <= set(before):
+            self.loader.reload()
 
     # -- panes ------------------------------------------------------------------------------------
 

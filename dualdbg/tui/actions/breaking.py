@@ -44,7 +44,7 @@ class Breaking(Base):
         for one in there:
             await table.remove(one.id)
         if not there:
-            frame = self.follower.frame if self.follower is not None else None
+            frame = self.loader.frame if self.loader is not None else None
             python = frame is not None and frame.file == file and not isinstance(frame, NativeFrame)
             spec = (
                 breakpoint_marks.address_spec(line)

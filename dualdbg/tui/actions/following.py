@@ -9,7 +9,7 @@ from ...console.console import Console, View
 from ...model import Detached, Event, Exited, Resumed, Stopped
 from ...session.inferiors import Process
 from ...session.session import Session
-from ..stop_loader import Follower
+from ..stop_loader import StopLoader
 from .running import Running
 
 _PATIENCE = 0.5  # seconds that a process may run before a stopped process is shown instead
@@ -28,11 +28,11 @@ class Following(Running):
             self.console_ = console = Console(one, self.show)
             console.takes_python = False
             console.attended = True
-            self.follower = self._new_follower(console)
+            self.loader = self._new_loader(console)
             console.on_event = self._event
 
-    def _new_follower(self, console: Console) -> Follower:
-        return Follower(
+    def _new_loader(self, console: Console) -> StopLoader:
+        return StopLoader(
             console,
             self.views,
             lambda pane: pane in self.workspace.shown(),
@@ -58,11 +58,11 @@ class Following(Running):
         self.workspace.panes[pane].note = text
 
     def _event(self, view: View, event: Event) -> None:
-        console, follower = self.console_, self.follower
-        assert console is not None and follower is not None
+        console, loader = self.console_, self.loader
+        assert console is not None and loader is not None
         self.seen()
-        if view is console.current and follower.session is view.session:
-            follower.event(event)
+        if view is console.current and loader.session is view.session:
+            loader.event(event)
         if isinstance(event, Stopped):
             self.lines.put_nowait(None)
             self.run_worker(self.functions.prepare())
@@ -81,15 +81,15 @@ class Following(Running):
 
     def turned(self) -> None:
         """The current process may be another one: the panes show it."""
-        console, follower = self.console_, self.follower
-        if console is None or follower is None:
+        console, loader = self.console_, self.loader
+        if console is None or loader is None:
             return
-        if follower.session is console.session:
-            follower.show_processes()
+        if loader.session is console.session:
+            loader.show_processes()
         else:
-            self.run_worker(follower.close())
-            self.follower = self._new_follower(console)
-            self.follower.begin()
+            self.run_worker(loader.close())
+            self.loader = self._new_loader(console)
+            self.loader.begin()
         self.refresh_status()
 
     def look_at(self, view: View) -> None:

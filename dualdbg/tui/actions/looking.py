@@ -25,20 +25,20 @@ class Looking(Following, Arranging):
     """Enter on a line of a pane, g and /."""
 
     def on_stack_view_selected(self, message: StackView.Selected) -> None:
-        if self.follower is not None and self.follower.stack is not None:
-            self.follower.select(self.follower.stack.thread, message.number)
+        if self.loader is not None and self.loader.stack is not None:
+            self.loader.select(self.loader.stack.thread, message.number)
 
     def on_line_view_chosen(self, message: LineView.Chosen) -> None:
         view = message.view
         row = view.current if isinstance(view, RowsView) else None
-        if row is None or self.follower is None:
+        if row is None or self.loader is None:
             return
         if isinstance(row.thing, View):
             self.look_at(row.thing)
         elif isinstance(row.thing, Task):
             self._look_at_task(row.thing)
         elif isinstance(view, ThreadsView):
-            self.follower.select(row.thing)
+            self.loader.select(row.thing)
         elif isinstance(view, StackView):
             self.show_pane("source", read=False)
         elif isinstance(view, VariablesView):
@@ -48,37 +48,37 @@ class Looking(Following, Arranging):
             self._look_at_memory(row.thing.value)
         elif isinstance(view, BreakpointsView) and not isinstance(row.thing, Breakpoint):
             if row.thing.file is not None:
-                self.act(self.follower.show_file(row.thing.file, row.thing.line))
+                self.act(self.loader.show_file(row.thing.file, row.thing.line))
             elif row.thing.address is not None:
-                self.act(self.follower.show_code(row.thing.address, None, False))
+                self.act(self.loader.show_code(row.thing.address, None, False))
 
     def _look_at_task(self, task: Task) -> None:
         """Show the source of the user's own code in which a task stands, and all of its frames."""
         places = [f"{frame.function}  {frame.file}:{frame.line}" for frame in task.frames]
         own = [frame for frame in task.frames if frame.file and not is_of_a_library(frame.file)]
         frame = next(iter(own or task.frames), None)
-        if frame is not None and frame.file is not None and self.follower is not None:
-            self.act(self.follower.show_file(frame.file, frame.line))
+        if frame is not None and frame.file is not None and self.loader is not None:
+            self.act(self.loader.show_file(frame.file, frame.line))
         self.push_screen(Detail(task.name, task.coroutine, "\n".join([task.state.value, *places])))
 
     def on_variables_view_watched(self, message: VariablesView.Watched) -> None:
-        follower, watches = self.follower, self.views.variables.watches
-        if follower is None or follower.frame is None:
+        loader, watches = self.loader, self.views.variables.watches
+        if loader is None or loader.frame is None:
             self.notify("A stopped target has expressions to watch.", timeout=3)
         elif not message.remove:
-            language = follower.frame.language
+            language = loader.frame.language
             self.ask(f"Watch ({language.value}):", lambda text: self._watch(text.strip(), language))
         elif watches.remove(message.remove):
-            follower.reload()
+            loader.reload()
 
     def _watch(self, expression: str, language: Language) -> None:
-        if self.follower is not None:
+        if self.loader is not None:
             self.views.variables.watches.add(expression, language)
-            self.follower.reload()
+            self.loader.reload()
 
     def on_memory_view_wanted(self, message: MemoryView.Wanted) -> None:
-        if self.follower is not None:
-            self.act(self.follower.show_memory(message.address))
+        if self.loader is not None:
+            self.act(self.loader.show_memory(message.address))
 
     def _look_at_memory(self, register: str) -> None:
         try:
@@ -89,15 +89,15 @@ class Looking(Following, Arranging):
 
     def action_assembly(self) -> None:
         """Show the machine code of the frame instead of its source, or the source again."""
-        if self.follower is not None:
-            self.follower.assembly = not self.follower.assembly
-            self.follower.reload()
+        if self.loader is not None:
+            self.loader.assembly = not self.loader.assembly
+            self.loader.reload()
 
     def action_here(self) -> None:
         """Back to where the selected frame stands, after looking elsewhere."""
-        if self.follower is not None and self.follower.stack is not None:
+        if self.loader is not None and self.loader.stack is not None:
             self.show_pane("source", read=False)
-            self.follower.to_frame()
+            self.loader.to_frame()
 
     # -- places -----------------------------------------------------------------------------------
 
@@ -108,22 +108,22 @@ class Looking(Following, Arranging):
             self.ask("Go to (file:line, line, function, address):", lambda text: self.act(self._go(text)))
 
     async def _go(self, text: str) -> None:
-        follower = self.follower
-        if follower is None:
+        loader = self.loader
+        if loader is None:
             return
-        spot = understand(text, self.views.source.source, follower.stack, (here(),))
+        spot = understand(text, self.views.source.source, loader.stack, (here(),))
         if spot is None:
-            spot = await follower.find_function(text)
+            spot = await loader.find_function(text)
         if spot.file is not None:
-            if not await follower.show_file(spot.file, spot.line):
+            if not await loader.show_file(spot.file, spot.line):
                 raise CommandError(f"{spot.file} cannot be read", "look at its permissions")
         elif spot.address is not None:
-            await follower.show_code(spot.address, None, False)
+            await loader.show_code(spot.address, None, False)
         self.show_pane("source", read=False)
 
     async def _go_memory(self, text: str) -> None:
-        if self.follower is not None:
-            await self.follower.show_memory(await self.follower.address_of(text))
+        if self.loader is not None:
+            await self.loader.show_memory(await self.loader.address_of(text))
 
     # -- search -----------------------------------------------------------------------------------
 

@@ -67,9 +67,9 @@ class Running(Base):
 
     def action_frame(self, by: int) -> None:
         """Select a frame by its distance from the selected one."""
-        follower = self.follower
-        if follower is None or follower.stack is None or follower.console.selection is None:
+        loader = self.loader
+        if loader is None or loader.stack is None or loader.console.selection is None:
             return
-        number = follower.console.selection.number + by
-        if 0 <= number < len(follower.stack.visible()):
-            follower.select(follower.stack.thread, number)
+        number = loader.console.selection.number + by
+        if 0 <= number < len(loader.stack.visible()):
+            loader.select(loader.stack.thread, number)

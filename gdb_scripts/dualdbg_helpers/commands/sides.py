@@ -11,7 +11,7 @@ from ..python.interpreter import Interpreter
 from ..python.names import Types
 from ..python.numpy import Arrays
 from ..python.objects import Objects
-from ..python.pybind import Pybind
+from ..python.pybind import BASE, Pybind
 from ..torch.python_slot import python_object
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
@@ -43,6 +43,8 @@ def py2cpp(text):
     lines += [f"  {one:<{width}}  0x{at:x}" for one, at in pointers]
     known = _set("cpp", type_, address)
     lines.append(_kept(type_, known, place.address))
+    warning = _warning(target, kind)
+    lines += [warning] if warning is not None else []
     data = {
         "kind": name,
         "type": kind.full_name,
@@ -72,10 +74,28 @@ def _natives(target, kind, address):
             return "array", [(f"{_ELEMENTS.get(array.dtype, 'void')} *", array.data), own]
     except (Implausible, Unreadable):
         pass
-    values = [(name, at) for name, at in target.decoder(Pybind).values(kind, address) if at]
+    values = []
+    try:
+        values = [(name, at) for name, at in target.decoder(Pybind).values(kind, address) if at]
+    except (Implausible, Unreadable):
+        if _warning(target, kind) is None:
+            raise
     if values:
         return "pybind11", [*((f"{name or 'void'} *", at) for name, at in values), own]
     return "object", [own]
+
+
+def _warning_of_tables(target):
+    """What is to be said of pybind11's versions in the process; else None."""
+    try:
+        return target.decoder(Pybind).warning()
+    except LayoutMissing:  # no interpreter
+        return None
+
+
+def _warning(target, kind):
+    """What is to be said of pybind11's versions where an object is an instance of its; else None."""
+    return target.decoder(Pybind).warning() if BASE in kind.bases else None
 
 
 _ELEMENTS = {
@@ -141,13 +161,17 @@ def cpp2py(text):
     what, native, found = _pythons(target, expression)
     data = {"kind": what, "native": f"0x{native:x}", "python": None, "objects": []}
     if not found:
-        return Answer(f"The {_WHAT[what]} at 0x{native:x} has no Python object.{_WHY[what]}", data)
+        warning = _warning_of_tables(target) if what == "native" else None
+        text = f"The {_WHAT[what]} at 0x{native:x} has no Python object.{_WHY[what]}"
+        return Answer(f"{text}\n{warning}" if warning else text, data)
     lines = []
     for address in found:
         kind = target.decoder(Types).of(address)
         row = {"address": f"0x{address:x}", "type": kind.full_name, "text": _summary(target, kind, address)}
         data["objects"].append(row)
         lines.append(f"{row['type']} at {row['address']}: {row['text']}")
+        warning = _warning(target, kind)
+        lines += [warning] if warning is not None else []
     data["python"] = data["address"] = data["objects"][0]["address"]
     data["type"] = data["objects"][0]["type"]
     data["variables"] = {"$py": "PyObject *"}
@@ -199,6 +223,10 @@ def _instance(target, expression):
     try:
         found = target.decoder(Pybind).instances(expression.address)
     except LayoutMissing:
+        return None
+    except (Implausible, Unreadable):
+        if _warning_of_tables(target) is None:
+            raise
         return None
     return ("native", expression.address, found) if found else None
 

@@ -27,8 +27,14 @@ _MANY = 10000  # nodes in one bucket, classes of one type: more is garbage
 _SIMPLE, _REGISTERED = 2, 8  # flags of an instance
 
 
+def _known(text):
+    return f"{text} (known: {_OLDEST} to {_NEWEST})."
+
+
 class Pybind:
-    """The instances and registries of one target. Empty registries where the layout is not known."""
+    """The instances and registries of one target. A version newer than the known ones is tried, and :meth:`warning`
+    says so; of one that is left out it says why.
+    """
 
     def __init__(self, target):
         self._target = target
@@ -36,6 +42,12 @@ class Pybind:
         self._layout = target.decoder(Interpreter).layout
         self._tables = target.decoder(Tables)
         self._maps = None
+        self._warning = None
+
+    def warning(self):
+        """What is to be said of the versions of pybind11 in the process that are not known; else None."""
+        self._registries()
+        return self._warning
 
     def values(self, kind, address):
         """``(C++ class or "", address)`` of the C++ objects in the instance at ``address``, of the type ``kind``.
@@ -118,19 +130,34 @@ class Pybind:
         return self._maps
 
     def _internals(self):
-        if self._layout.free_threaded:
-            return  # the members depend on the build
         strings, memory = self._target.decoder(Strings), self._memory
         for dictionary in self._dictionaries():
             try:
                 for key, capsule in self._tables.items(dictionary, 0, _MANY):
                     match = _INTERNALS.fullmatch(strings.text(key, 200))
-                    if match is not None and _OLDEST <= int(match.group(1)) <= _NEWEST:
-                        found = memory.pointer(memory.pointer(capsule + self._layout.head))
-                        if found:
-                            yield int(match.group(1)), found
+                    if match is None or not self._is_tried(int(match.group(1))):
+                        continue
+                    found = memory.pointer(memory.pointer(capsule + self._layout.head))
+                    if found:
+                        yield int(match.group(1)), found
             except (Implausible, Unreadable):
                 continue  # not a dictionary with strings as keys
+
+    def _is_tried(self, version):
+        """Whether the tables of this version are read."""
+        if self._layout.free_threaded:  # the members depend on the build
+            self._warning = "The tables of pybind11 are not read in a CPython without the GIL."
+            return False
+        if version < _OLDEST:
+            self._warning = _known(
+                f"The tables of pybind11's internals {version} are not known, and are left out"
+            )
+            return False
+        if version > _NEWEST:
+            self._warning = _known(
+                f"pybind11's internals {version} are newer than dualdbg: what is said of its objects may be wrong"
+            )
+        return True
 
     def _dictionaries(self):
         """The dictionaries to which the main interpreter's state points: its own, for extensions, and builtins."""

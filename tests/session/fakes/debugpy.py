@@ -8,9 +8,9 @@ from typing import Any
 
 from dualdbg.backends.events import PythonContinued, PythonOutput
 from dualdbg.backends.python import PythonRequest
-from dualdbg.errors import CommandError, EngineLost, EngineTimeout
+from dualdbg.errors import CommandError, EngineLost
 
-from .world import FILE, LINE, TIDS, World
+from .world import FILE, LINE, TIDS, NoAnswer, World
 
 # The frame ids of a thread: this, times debugpy's number of it, and the number of the frame.
 _FRAMES = 1000
@@ -22,10 +22,6 @@ SKIPPED = (
 _FOR_LATER = ("disconnect", "setBreakpoints", "setExceptionBreakpoints")
 
 
-class NoAnswer(EngineTimeout):
-    """This debugpy has kept its answer to itself."""
-
-
 class FakeDebugpy:
     """Answers nothing while gdb holds the program; what was asked then is answered when it runs again.
 
@@ -35,12 +31,14 @@ class FakeDebugpy:
     python_version = "3.11.7"
     configured = True
 
-    def __init__(self, world: World, is_shown: Callable[[], bool]) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._is_shown = is_shown  # gdb shows a stop, as far as the session knows
+        # Whether gdb shows a stop, as far as the session knows.
+        self.is_shown: Callable[[], bool] = lambda: False
         self._pipe = asyncio.Lock()
         self._number = 0
         self.pausing = False
+        self.silent = 0  # requests that it does not answer
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -56,7 +54,9 @@ class FakeDebugpy:
         if not self._world.debugpy_alive:
             raise EngineLost("debugpy is not connected")
         if request.command in ("evaluate", "stackTrace") and self._world.chance.random() < 0.01:
+            self.silent += 1
             await asyncio.sleep(deadline)
+            self.silent -= 1
             raise NoAnswer(f"debugpy did not answer {request.command} within {deadline:g} s")
         return await self._answer(request)
 
@@ -91,7 +91,7 @@ class FakeDebugpy:
         self._check_hears(request)
 
     def _check_hears(self, request: PythonRequest[Any]) -> None:
-        if request.command not in _FOR_LATER and self._is_shown() and self._world.held is not None:
+        if request.command not in _FOR_LATER and self.is_shown() and self._world.held is not None:
             self._world.broken.append(f"{request.command} was asked of a mute debugpy")
 
     async def _answer(self, request: PythonRequest[Any]) -> Any:
@@ -104,6 +104,9 @@ class FakeDebugpy:
         await asyncio.sleep(self._world.chance.choice((0.0, 0.0, 0.1)))
         await self._until_it_runs(programs)
         return request.read(handle(self, arguments) or {})
+
+    async def serve(self, reader: object, writer: object) -> None:
+        raise AssertionError("no program of this world calls")
 
     def renew(self) -> None:
         """The debugpy of another program; nothing is asked of that one yet."""

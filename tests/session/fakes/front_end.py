@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from dualdbg.model import BreakpointChanged, Detached, Exited, Language, Notice, Output, Resumed, Stopped
+import signal
+
+from dualdbg.model import (
+    BreakpointChanged,
+    Detached,
+    Exit,
+    Exited,
+    Language,
+    Notice,
+    Output,
+    Resumed,
+    Stopped,
+)
 from dualdbg.session.session import Session
 from dualdbg.session.state import Grip
 
@@ -42,6 +54,8 @@ class FrontEnd:
             self.stopped, self.last = False, None
         elif isinstance(event, Exited | Detached):
             self.stopped, self.over = False, True
+            if isinstance(event, Exited) and world.killed:
+                assert event.exit == Exit(signal=signal.SIGKILL), f"it was killed, and {event} is told"
         elif isinstance(event, Notice):
             assert "internal error" not in event.message, event
             if event.level == "error":  # gdb has refused to interrupt
@@ -60,6 +74,12 @@ class FrontEnd:
         self.stopped, self.last, self._epoch = True, stop.origin, stop.epoch
         world.pause_owed = world.ctrl_c_owed = False
         mark = stop.description
+        if stop.origin is Language.NATIVE and world.held is not None:
+            met = self._session.loop.state.facts
+            assert met is not None and (met.stop is world.held or in_call), (
+                f"gdb is at {world.held}, not {met}"
+            )
+            assert mark == met.stop.words or mark not in world.stops_of_user, f"{mark} is told at {met.stop}"
         if mark in world.stops_of_user:
             assert mark not in self._told or mark == world.not_left, f"{mark} was told twice"
             self._told.add(mark or "")

@@ -84,14 +84,16 @@ class FakeGdb:
     async def move(
         self, move: Move, gdb_thread: int | None = None, level: int = 0, address: int | None = None
     ) -> None:
+        late = self._world.chance.random() < 0.04
+
         def go() -> None:
-            if self._world.chance.random() < 0.05:
+            if self._world.chance.random() < (0.3 if late else 0.05):
                 raise CommandError("gdb: Cannot execute this command")
             self._let_run(move.name)
             if move is not Move.CONTINUE:
                 self._world.stepping = move.name
 
-        if self._world.chance.random() < 0.02:
+        if late:
             self._late.append(asyncio.ensure_future(self._go_late(go)))
             raise AnswerOwed("gdb did not answer -exec-continue within 30 s")
         await self._command(go)

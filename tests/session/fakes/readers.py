@@ -11,8 +11,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from dualdbg.backends.events import NativeStopped, StopCause
+from dualdbg.backends.python import evaluate
 from dualdbg.errors import CommandError
-from dualdbg.model import Frame, NativeFrame, PythonFrame, Quality, Stack
+from dualdbg.model import Frame, Layer, NativeFrame, PythonFrame, Quality, Stack
+from dualdbg.session.ports import AskingPython
 from dualdbg.session.stepping.stop_points import Pad
 from dualdbg.session.stops.facts import Met, PythonHold
 from dualdbg.session.stops.native_hits import NativeHits
@@ -20,12 +22,12 @@ from dualdbg.session.stops.python_hits import PythonHits
 from dualdbg.snapshot.cpython.held_process import PythonThread
 from dualdbg.stacks.roles import RoleRules
 
-from .world import FILE, LINE, PID, World
+from .world import FILE, LINE, PID, NoAnswer, World
 
 # Set in a task that reads for a front end, which may let the program go on meanwhile: gdb refuses to read then.
 FOR_A_FRONT_END = ContextVar("FOR_A_FRONT_END", default=False)
 # debugpy may call its functions too: each arrival is looked at.
-_LIBRARY = SimpleNamespace(path="/usr/lib/libm.so.6")
+_LIBRARY = SimpleNamespace(path="/usr/lib/libm.so.6", library=None)
 _LOOP = NativeFrame(5, 0x900, "_PyEval_EvalFrameDefault", sp=128)
 
 
@@ -71,6 +73,16 @@ class FakeReader:
 
     async def libraries_left(self) -> None:
         return None
+
+    @property
+    def has_more_to_read(self) -> bool:
+        return self.world.chance.random() < 0.2
+
+    async def read_whole(self) -> None:
+        await asyncio.sleep(self.world.delay())
+
+    async def prepare_below(self) -> None:
+        await asyncio.sleep(self.world.delay())
 
     async def native_frames(self, tid: int, gdb_thread: int) -> list[NativeFrame]:
         await self._look()
@@ -153,11 +165,21 @@ class MarkedPythonHits:
 
     async def at_stop(self, hold: PythonHold) -> Met | None:
         met = await self.real.at_stop(hold)
+        await asyncio.sleep(self.world.delay())
+        if self.world.chance.random() < 0.01:
+            self._cannot_tell(hold)
         mark = hold.event.description
         if not mark or met is None or not met[0]:
             return met
         _count(self.asked, mark, self.world)
         return met[0], mark
+
+    def _cannot_tell(self, hold: PythonHold) -> None:
+        """The stop is shown as it is then, without its mark."""
+        held = self.world.python.get(hold.event.debugpy_thread)
+        if held is not None and held.mark == hold.event.description:
+            held.counts = False
+        raise NoAnswer("debugpy did not answer in time")
 
 
 def _count(asked: dict[str, int], mark: str, world: World) -> None:
@@ -171,6 +193,7 @@ class FakeWatch:
     """The watch over a Python line; nothing announces."""
 
     world: World
+    python: AskingPython
     beacon: int | None = None
     entries: list[int] = field(default_factory=list)
     calls_operator: bool = False
@@ -191,6 +214,15 @@ class FakeWatch:
     async def may_return(self, hold: PythonHold) -> bool:
         return self.world.chance.random() < 0.3
 
+    async def foresee(self) -> None:
+        await asyncio.sleep(self.world.delay())
+
+    async def named_entries(self, hold: PythonHold) -> list[int]:
+        """The probe is asked, while the user looks at the line."""
+        if hold.frames:
+            await self.python.ask(evaluate("named", hold.frames[0].id, "clipboard"))
+        return [0x400]
+
 
 @dataclass
 class FakeProbe:
@@ -199,6 +231,12 @@ class FakeProbe:
     world: World
 
     def program_replaced(self) -> None:
+        return None
+
+    def learn_mailbox(self, address: int) -> None:
+        return None
+
+    def foresee(self) -> None:
         return None
 
     async def arm(self, gdb_thread: int, command: str) -> int:
@@ -227,8 +265,15 @@ class FakeHandlers:
         return [0x680]
 
 
+@dataclass
 class FakeCode:
     """All code is of interest, and no function of it is known."""
+
+    image: FakeImage
+    step_into: Layer = Layer.BINDING
+
+    def modules(self) -> list[Any]:
+        return [_LIBRARY]
 
     def has(self, pc: int) -> bool:
         return True

@@ -20,7 +20,7 @@ from dualdbg.backends.events import (
     PythonStopped,
     StopCause,
 )
-from dualdbg.errors import CommandError
+from dualdbg.errors import CommandError, EngineTimeout
 
 PID = 5_000_000  # no process of this machine has so great a number
 INTERNAL = 8  # gdb's number of a breakpoint that nobody is to see
@@ -30,6 +30,10 @@ WATCH_GRACE = 2.0  # seconds until the watcher tells an end of which gdb says no
 MAIN = 1  # gdb's number of the main thread, and debugpy's
 WORKER = 2
 TIDS = {MAIN: PID, WORKER: PID + 1}
+
+
+class NoAnswer(EngineTimeout):
+    """This debugpy has kept its answer to itself."""
 
 
 @dataclass
@@ -83,7 +87,7 @@ class World:
     python: dict[int, Held] = field(default_factory=dict)
     alive: bool = True
     watched: bool = False  # it was forked off a program that is followed: its end is told by a watcher too
-    killed: bool = False  # by somebody else, while gdb holds it: gdb does not know yet
+    killed: bool = False  # with a SIGKILL; while gdb holds it gdb does not know it
     takes_interrupts: bool = True  # Ctrl-C in the terminal has been for the debugger all the while
     pause_owed: bool = False  # the user wants a stop, and has not got one since
     ctrl_c_owed: bool = False  # the same, by a Ctrl-C; that counts while nobody changes whose it is
@@ -192,10 +196,13 @@ class World:
 
     def be_killed(self) -> None:
         """Somebody ends the program with SIGKILL. gdb notices at once only while it lets the program run."""
+        if not self.alive:
+            return
+        self.killed = True
         if self.held is None:
             self.exit()
         else:
-            self.killed, self.python = True, {}
+            self.python = {}
             if self.watched:
                 asyncio.get_running_loop().call_later(WATCH_GRACE, self._tell_its_end)
 
@@ -261,7 +268,7 @@ class World:
     def report_exit(self) -> None:
         """gdb says how the program ended."""
         if self.gdb_alive:
-            self.report(NativeExited(0))
+            self.report(NativeExited(signal="SIGKILL") if self.killed else NativeExited(0))
 
     def _tell_its_end(self) -> None:
         """As ``target/child.py`` does, which has a pidfd of it and waits a moment for gdb."""
