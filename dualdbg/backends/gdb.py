@@ -241,6 +241,10 @@ class GdbEngine(GdbSignals):
 
         ``FINISH`` leaves the frame at this level, counted from the innermost, 0. ``JUMP`` goes on at the address.
         """
+        async with self._letting_run:
+            await self._move(move, gdb_thread, level, address)
+
+    async def _move(self, move: Move, gdb_thread: int | None, level: int, address: int | None) -> None:
         if move is Move.CONTINUE and gdb_thread is None:
             await self.arm_probes()
         elif gdb_thread is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import signal
 
@@ -23,6 +24,7 @@ class GdbSignals(GdbProbes):
         self._target = 0  # the process that was attached to
         # Gets what gdb says when it has not said in time whether the target runs.
         self._late: Late | None = None
+        self._letting_run = asyncio.Lock()  # held until gdb has been told to let the target run
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
@@ -35,11 +37,12 @@ class GdbSignals(GdbProbes):
         One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
         signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
         """
-        await self.arm_probes()
-        taker = self._taker
-        if taker is not None:
-            await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
-        await self._process.console(f"signal {name}", late=self._late)
+        async with self._letting_run:
+            await self.arm_probes()
+            taker = self._taker
+            if taker is not None:
+                await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
+            await self._process.console(f"signal {name}", late=self._late)
 
     async def _receiver(self, taker: int, number: int) -> int:
         """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""
@@ -53,14 +56,18 @@ class GdbSignals(GdbProbes):
         return taker
 
     async def interrupt(self) -> None:
-        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py."""
-        try:
-            taken = {*self._stopping_signals, self._probe_signal or ""}
-            name = quiet_signal.choose(self._target, taken)
-        except OSError as error:
-            raise CommandError(f"process {self._target} has ended") from error
-        self._interrupted_by = name
-        await self.interrupt_by(name)
+        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py.
+
+        Where the target is being let run, it is asked for behind that: one of a target that stands would be lost.
+        """
+        async with self._letting_run:
+            try:
+                taken = {*self._stopping_signals, self._probe_signal or ""}
+                name = quiet_signal.choose(self._target, taken)
+            except OSError as error:
+                raise CommandError(f"process {self._target} has ended") from error
+            self._interrupted_by = name
+            await self.interrupt_by(name)
 
     def signal_of_probes(self) -> str:
         """The name of a signal that does nothing in the target, and at which nobody wants to stop."""

@@ -25,6 +25,7 @@ from ..console.reports import (
     TasksReport,
     TextReport,
     ThreadsReport,
+    TraceReport,
     ValueReport,
     VariablesReport,
 )
@@ -250,6 +251,12 @@ def _mapped(row: Mapped) -> Json:
     return {"start": _address(row.start), "end": _address(row.end), "path": row.path}
 
 
+def _trace(report: TraceReport) -> Json:
+    from ..console import trace_report
+
+    return trace_report.to_json(report.summary)
+
+
 _STREAMS = {"log": "console"}  # for a script, text of a log point is what dualdbg says
 
 _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
@@ -281,6 +288,7 @@ _EVENTS: dict[type, tuple[str, Callable[[Any], Json]]] = {
     ),
     LibrariesReport: ("libraries", lambda r: {"libraries": [_mapped(row) for row in r.libraries]}),
     SourceReport: ("source", _source),
+    TraceReport: ("trace", _trace),
     ProcessChanged: (
         "process",
         lambda r: {"number": r.number, "pid": r.pid, "title": r.title, "state": r.state},

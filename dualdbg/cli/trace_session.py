@@ -24,12 +24,14 @@ from ..errors import UsageError, WrongState
 from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
+from ..session.breakpoints.tracing import Manner
 from ..session.configured import session_options
 from ..session.options import Options
 from ..session.session import Session
 from ..session.start import launch
-from ..session.traced import Trace, name_of, spawn_alone, traced_specs
-from ..session.traced_python import clock, split_python, with_probes
+from ..session.traced import Trace, clock, name_of, traced_specs
+from ..session.traced_python import split_python, with_probes
+from ..session.traced_start import spawn_alone
 from ..symbols.cache import cache_directory
 from ..symbols.names.cxx_names import parse
 from ..symbols.torch.loaded_operators import operators_of
@@ -91,8 +93,8 @@ class _Tracer:
         self._clock = clock() if options.perfetto is not None or options.times else None
         # It is closed when the trace has ended.
         self._spool = tempfile.TemporaryFile(buffering=0) if options.perfetto is not None else None  # noqa: SIM115
-        timing = self._clock if options.times else None
-        self._trace = Trace(options.counts, self._spool, _MOST_EVENTS, timing)
+        self._manner = Manner(not options.counts, options.times)
+        self._trace: Trace | None = None  # once there is a session
         self._python_probes: list[PythonProbe] = []
         self._python_memory: PythonMemory | None = None
         self.summary = Summary((), 0.0)
@@ -115,11 +117,8 @@ class _Tracer:
         if not starting.done():
             starting.cancel()
             await asyncio.wait({starting})
-            await self._trace.give_up()
             return None
-        session = starting.result()
-        self._trace.program_runs()
-        return session
+        return starting.result()
 
     def received(self) -> int:
         """The exit status for the signal that has ended the trace."""
@@ -132,7 +131,7 @@ class _Tracer:
     def _session_options(self, operators: OperatorTable | None, what: Launch | None) -> Options:
         is_operator = operators.is_operator if operators is not None else None
         native, self._python_probes = split_python(self._options.specs, is_operator, what)
-        specs = traced_specs(native, is_operator)
+        specs = traced_specs(native, is_operator, self._manner)
         return replace(session_options(self._options.config, self._options.asked), breakpoints=specs)
 
     async def _attach(self, pid: int) -> Session:
@@ -175,10 +174,11 @@ class _Tracer:
 
     def _subscribe(self, session: Session) -> None:
         session.interrupt_pauses = False  # Ctrl-C is the program's
+        session.new_program.brings_python = False
         self._events = session.subscribe()
-        self._trace.begin(session, is_ours=self._options.pid is None)
+        trace = self._trace = Trace(session, self._spool, _MOST_EVENTS, self._clock)
         if self._python_memory is not None:
-            self._trace.add_python(self._python_probes, self._python_memory)
+            trace.add_python(self._python_probes, self._python_memory, self._manner)
 
     def _interpreter(self) -> interpreter.Interpreter | None:
         options = self._options
@@ -195,10 +195,7 @@ class _Tracer:
 
     def _with_python_probes(self, what: Launch) -> Launch:
         """The program without anything of ours, but for what counts in its interpreter, where that is wanted."""
-        options = self._options
-        what, self._python_memory = with_probes(
-            what, self._python_probes, counts=options.counts, times=options.times
-        )
+        what, self._python_memory = with_probes(what, self._python_probes, self._manner)
         return what
 
     def _what(self, pipes: OutputPipes | None) -> Launch:
@@ -222,9 +219,11 @@ class _Tracer:
 
     async def to_the_end(self, session: Session) -> int:
         """Wait for the end of the program, of the time, or of the user's patience. Returns the exit status."""
+        assert self._trace is not None
+        trace = self._trace
         driving = asyncio.ensure_future(self._drive(session))
         over = asyncio.Event()
-        live = asyncio.ensure_future(self._show_live(over))
+        live = asyncio.ensure_future(self._show_live(trace, over))
         waits: set[asyncio.Future[Any]] = {
             asyncio.ensure_future(session.ended.wait()),
             driving,
@@ -232,7 +231,7 @@ class _Tracer:
         }
         try:
             await asyncio.wait(waits, timeout=self._options.seconds, return_when=asyncio.FIRST_COMPLETED)
-            self._trace.stop_clock()
+            trace.stop_clock()
             if driving.done():
                 driving.result()
         finally:
@@ -240,13 +239,13 @@ class _Tracer:
             await live
             await session.close()
             try:
-                self.summary = await self._trace.end()
+                await trace.end()
+                self.summary = await trace.summary()
                 try:
-                    self._write_files()
+                    self._write_files(trace)
                 except UsageError as error:
                     self.failure = error
             finally:
-                self._trace.close()
                 if self._spool is not None:
                     self._spool.close()
             driving.cancel()
@@ -263,7 +262,7 @@ class _Tracer:
             return 0
         return exit_status(session.exit.code, session.exit.signal)
 
-    async def _show_live(self, over: asyncio.Event) -> None:
+    async def _show_live(self, trace: Trace, over: asyncio.Event) -> None:
         """A table of what was counted so far, at the end of the terminal, until it is over."""
         if not self._options.live or not (sys.stdout.isatty() and sys.stderr.isatty()):
             return
@@ -277,7 +276,7 @@ class _Tracer:
                     break
                 seconds = time.monotonic() - shown
                 shown += seconds
-                found = await in_thread(self._trace.so_far, _MOST_LIVE)
+                found = await in_thread(trace.so_far, _MOST_LIVE)
                 rows = [
                     LiveRow(parse(name).short, name, hits, line, inside) for name, hits, line, inside in found
                 ]
@@ -306,14 +305,14 @@ class _Tracer:
 
     # -- the result ---------------------------------------------------------------------------------
 
-    def _write_files(self) -> None:
+    def _write_files(self, trace: Trace) -> None:
         options = self._options
         if options.folded is not None:
             with _opened(options.folded, "--folded") as file:
                 file.writelines(f"{line}\n" for line in folded(self.summary.rows))
         if options.perfetto is None or self._spool is None or self._clock is None:
             return
-        tracing = self._trace.tracing
+        tracing = trace.tracing
         sources, timing = tracing.sources(), self._clock
         memories = [source.memory for source in sources]
         described = {
@@ -328,14 +327,14 @@ class _Tracer:
             chrome_events.write(
                 self._spool,
                 file,
-                self._trace.names,
+                trace.names,
                 lambda source: (
                     (timing.began_ns, 1e9) if sources[source].in_nanoseconds else (timing.began, speed)
                 ),
                 lambda *which: described.get(which),
-                self._trace.collector.lines,
+                trace.collector.lines,
             )
-        kept = self._trace.collector.spooled
+        kept = trace.collector.spooled
         returns = sum(times.count for row in self.summary.rows for times in row.caller_times.values())
         left = sum(row.records or 0 for row in self.summary.rows) + returns - kept
         if left > 0:

@@ -39,6 +39,7 @@ from .commands.registry import Command, find_command, split_line
 from .interaction import Interaction
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 from .selection import Listing, Selection
+from .traces import report_at_end
 
 T = TypeVar("T")
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)
@@ -93,6 +94,7 @@ class Console:
         self.attended = False  # somebody can press Ctrl-C
         self.structured = False  # reports go to a program: values come with their children
         self.leaving = False  # we end the session, so its end is not reported
+        self.tells_traces = True  # at the end; else the front end does
         self.stops_together = False  # every process stops when one does
         self.at_stops: AtStops | None = AtStops()  # None where the front end runs no lines at stops
         self.takes_python = True  # the front end can ask for lines of Python (interact)
@@ -276,8 +278,19 @@ class Console:
         while True:
             event = await view.events.get()
             self._take(view, event)
+            if isinstance(event, (Exited, Detached)) and self.tells_traces and not self.leaving:
+                await self._tell_trace(view)
             view.events.task_done()
             self._shown.set()
+
+    async def _tell_trace(self, view: View) -> None:
+        """The process has ended, or was let go of: say what was found of its calls."""
+        try:
+            report: Report | None = await report_at_end(view.session)
+        except DualdbgError as error:
+            report = ErrorReport(error.message, error.hint)
+        if report is not None:
+            self._show_of(view, report)
 
     def _take(self, view: View, event: Event) -> None:
         silent = self._silently(view, event)

@@ -53,6 +53,7 @@ from .reports import (
     TasksReport,
     TextReport,
     ThreadsReport,
+    TraceReport,
     ValueReport,
     VariablesReport,
 )
@@ -277,6 +278,16 @@ class Printer:
         rows = [f"{row.start:#x}-{row.end:#x}  {row.path}\n" for row in report.libraries]
         return "".join(rows) or "No such library.\n"
 
+    def _trace(self, report: TraceReport) -> str:
+        from . import trace_report
+
+        return trace_report.text(
+            report.summary,
+            self.style,
+            all_functions="info breakpoints lists their places",
+            all_callers="dualdbg trace --folded FILE has all",
+        )
+
     # -- breakpoints ------------------------------------------------------------------------------
 
     def _breakpoint_changed(self, event: BreakpointChanged) -> str:
@@ -306,7 +317,8 @@ class Printer:
 
 def _evaluation(row: Breakpoint, one: Evaluation) -> str:
     if row.spec.counts:
-        return "hits counted in the process" if one.why_not is None else f"hits not counted: {one.why_not}"
+        what = "calls taken down" if row.spec.records else "hits counted"
+        return f"{what} in the process" if one.why_not is None else f"hits not counted: {one.why_not}"
     what = "condition evaluated" if row.spec.condition is not None else "hits counted"
     return f"{what} in the process" if one.why_not is None else f"{what} by gdb at each hit: {one.why_not}"
 
@@ -427,7 +439,7 @@ _REASONS = {
     Reason.SIGNAL: "Signal",
 }
 
-_TOLD_WITH_PROCESS = (Stopped, Exited, Detached, Notice)
+_TOLD_WITH_PROCESS = (Stopped, Exited, Detached, Notice, TraceReport)
 
 # Texts of the program or of gdb that may have several lines. Every other text from outside has one line.
 _OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {
@@ -458,6 +470,7 @@ _RENDERERS: dict[type, Callable[[Printer, Any], str]] = {
     BreakpointsReport: Printer._breakpoints,
     LibrariesReport: Printer._libraries,
     SourceReport: Printer._source,
+    TraceReport: Printer._trace,
     OfProcess: Printer._of_process,
     ProcessChanged: Printer._process_changed,
     ProcessesReport: Printer._processes,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Union
+from typing import TYPE_CHECKING, Union
 
 from ..model import Breakpoint, Event, Frame, Stack, State, Task, Tasks, Thread, Value
+
+if TYPE_CHECKING:
+    from ..trace.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,13 @@ class BreakpointsReport:
 
     breakpoints: tuple[Breakpoint, ...]
     actions: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """What was counted and taken down of calls."""
+
+    summary: Summary
 
 
 @dataclass(frozen=True)
@@ -163,6 +173,7 @@ Report = Union[
     BreakpointsReport,
     LibrariesReport,
     SourceReport,
+    TraceReport,
     TextReport,
     CommandReport,
     ErrorReport,

@@ -13,38 +13,50 @@ from .style import Style
 _LINES = 40  # of a table
 _IDLE = 8
 _CALLERS = 10  # of each function
+_SHORT = 0.1  # seconds: less has digits behind it
 _TIMES = ("time", "mean", "longest")
 _LEFT = "they were left by an exception or a jump, or had not returned yet"
 
 
-def text(summary: Summary, style: Style, callers: int = _CALLERS) -> str:
-    """A table of the functions, with so many callers of each, and what was not counted."""
+def text(
+    summary: Summary,
+    style: Style,
+    callers: int = _CALLERS,
+    all_functions: str = "--json has all",
+    all_callers: str = "--folded FILE has all",
+) -> str:
+    """A table of the functions, with so many callers of each, and what was not counted.
+
+    ``all_functions`` and ``all_callers`` say how to see those that are left out.
+    """
     counted = [row for row in summary.rows if row.hits is not None]
     called = [row for row in counted if row.hits]
     total = sum(row.hits or 0 for row in called)
     what = f"{len(counted)} function{'s' if len(counted) != 1 else ''}"
-    lines = [style.paint("stop", f"{total:,} hits of {what} in {summary.seconds:.1f} s")]
+    time = f" in {summary.seconds:.1f} s" if summary.seconds >= _SHORT else f" in {duration(summary.seconds)}"
+    lines = [style.paint("stop", f"{total:,} hits of {what}{time if summary.seconds else ''}")]
     if called:
-        heads = "".join(f" {head:>9}" for head in _TIMES) if called[0].times is not None else ""
+        is_timed = any(row.times is not None for row in called)
+        heads = "".join(f" {head:>9}" for head in _TIMES) if is_timed else ""
         lines += ["", f"{'hits':>14} {'a second':>12}{heads}  function"]
     for row in called[:_LINES]:
-        lines += [_counted(row, summary), *_details(row, callers)]
+        lines += [_counted(row, summary, is_timed), *_details(row, callers, is_timed, all_callers)]
     if len(called) > _LINES:
-        lines.append(f"  {len(called) - _LINES} more functions: --json has all")
+        lines.append(f"  {len(called) - _LINES} more functions: {all_functions}")
     idle = [row for row in counted if not row.hits]
     if idle:
         lines += ["", style.paint("stop", "Not called")]
     lines += [f"  {_name(row, summary)}" for row in idle[:_IDLE]]
     if len(idle) > _IDLE:
-        lines.append(f"  {len(idle) - _IDLE} more functions: --json has all")
+        lines.append(f"  {len(idle) - _IDLE} more functions: {all_functions}")
     refused = [row for row in summary.rows if row.hits is None]
     if refused or summary.missing:
         lines += ["", style.paint("warning", "Not counted")]
     lines += [f"  {_name(row, summary)}: {visible(row.why or '')}" for row in refused[:_LINES]]
     if len(refused) > _LINES:
-        lines.append(f"  {len(refused) - _LINES} more functions: --json has all")
+        lines.append(f"  {len(refused) - _LINES} more functions: {all_functions}")
     lines += [f"  {visible(spec)}: nothing of that name was loaded" for spec in summary.missing]
-    lines += _untimed(called, summary, style)
+    lines += _untimed(called, summary, style, all_functions)
     if summary.dropped:
         full = f"{summary.dropped:,} hits were counted and not taken down: the rings were full"
         full += ", or a thread left them by a jump, or was held up"
@@ -52,7 +64,7 @@ def text(summary: Summary, style: Style, callers: int = _CALLERS) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _untimed(rows: list[Row], summary: Summary, style: Style) -> list[str]:
+def _untimed(rows: list[Row], summary: Summary, style: Style, all_functions: str) -> list[str]:
     """Which calls have no time, and why."""
     found = [row for row in rows if row.times is not None and row.times.count < (row.hits or 0)]
     lines = ["", style.paint("warning", "Not timed")] if found else []
@@ -62,7 +74,7 @@ def _untimed(rows: list[Row], summary: Summary, style: Style) -> list[str]:
         count = f"{(row.hits or 0) - row.times.count:,} of {row.hits or 0:,} calls"
         lines.append(f"  {_name(row, summary)}: {count}: {'; '.join(whys)}")
     if len(found) > _LINES:
-        lines.append(f"  {len(found) - _LINES} more functions: --json has all")
+        lines.append(f"  {len(found) - _LINES} more functions: {all_functions}")
     return lines
 
 
@@ -75,38 +87,40 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def _times(times: Times | None) -> str:
-    if times is None:
+def _times(times: Times | None, is_timed: bool) -> str:
+    if not is_timed:
         return ""
+    if times is None:
+        return f"{'':>{10 * len(_TIMES)}}"
     told = (times.total, times.total / times.count, times.most) if times.count else (0.0, 0.0, 0.0)
     return "".join(f" {duration(one) if one else '':>9}" for one in told)
 
 
-def _counted(row: Row, summary: Summary) -> str:
+def _counted(row: Row, summary: Summary, is_timed: bool) -> str:
     hits = row.hits or 0
     looped = "; with each turn of the loop at its beginning" if row.is_looped else ""
     not_always = f"; not all the time: {visible(row.why)}" if row.why is not None else ""
-    return f"{hits:>14,} {summary.rate(hits):>12,.0f}{_times(row.times)}  {_name(row, summary)}{looped}{not_always}"
+    return f"{hits:>14,} {row.rate:>12,.0f}{_times(row.times, is_timed)}  {_name(row, summary)}{looped}{not_always}"
 
 
-def _details(row: Row, most: int) -> list[str]:
-    """Who called it, and with which numbers."""
+def _details(row: Row, most: int, is_timed: bool, elsewhere: str) -> list[str]:
+    """Who called it, and with which numbers. ``is_timed``: the table has columns of times."""
     told = []
     for name, numbers in row.numbers.items():
         if numbers.count:
             mean = numbers.total / numbers.count
             values = f"{numbers.least:,} to {numbers.most:,}, mean {mean:,.1f}, sum {numbers.total:,}"
             told.append(f"{visible(name)}: {values}")
-    is_timed = row.times is not None
     indent = 29 + 10 * len(_TIMES) * is_timed
     lines = [f"{'':>{indent}}{one}" for one in told]
     callers = row.lines()
     for caller, count, times in callers[:most]:
-        share = f"{count:>14,} {count / (row.records or 1):>12.1%}{_times(times if is_timed else None)}"
+        inside = _times(times if row.times is not None else None, is_timed)
+        share = f"{count:>14,} {count / (row.records or 1):>12.1%}{inside}"
         lines.append(f"{share}    {visible(short_path(caller.text))}")
     if len(callers) > most:
         rest = sum(count for _, count, _ in callers[most:])
-        more = f"{len(callers) - most} more places: --folded FILE has all"
+        more = f"{len(callers) - most} more places: {elsewhere}"
         lines.append(f"{rest:>14,} {rest / (row.records or 1):>12.1%}{'':{indent - 29}}    {more}")
     return lines
 

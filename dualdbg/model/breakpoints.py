@@ -55,7 +55,8 @@ class BreakpointSpec:
     ``log`` (a text with {expressions}; the target does not stop), ``temporary``, ``thread``
     (OS thread id or name), ``outermost`` (a function: not in a call of it that another call of it
     led to), ``fast`` (condition and count are to be dealt with in the process),
-    ``counts`` (it never stops: hits are counted in the process).
+    ``counts`` (it never stops: hits are counted in the process), and then also
+    ``records`` (each is taken down: who called, with what) and ``times`` (calls are timed).
     """
 
     text: str
@@ -75,6 +76,8 @@ class BreakpointSpec:
     outermost: str | None = None
     fast: bool = False
     counts: bool = False
+    records: bool = False
+    times: bool = False
 
     @property
     def language(self) -> Language:
@@ -86,7 +89,8 @@ class BreakpointSpec:
         """The suffixes, each as it is typed. The condition comes last, for it ends with the text."""
         parts = ["temporary"] if self.temporary else []
         parts += ["fast"] if self.fast else []
-        parts += ["count"] if self.counts else []
+        parts += ["trace" if self.records else "count"] if self.counts else []
+        parts += ["time"] if self.times else []
         parts += [f"hits {count}" for count in (self.hits, self.hit_condition) if count is not None]
         parts += [f"thread {_thread_text(self.thread)}"] if self.thread is not None else []
         parts += [f"outermost {self.outermost}"] if self.outermost is not None else []
@@ -116,6 +120,8 @@ SUFFIX_FIELDS = (
     "outermost",
     "fast",
     "counts",
+    "records",
+    "times",
 )
 """What of a spec is no part of its place, and may be changed while the breakpoint stays."""
 

@@ -155,8 +155,18 @@ def furnish(
     taking = NewProgram(loop, engine, debugpy, breakpoints, inspector, names, what, asked)
     session.new_program, session.native_stops.new_program = taking, taking.take
     session.at_close.append(taking.close)
+    breakpoints.counting.before, breakpoints.counting.halting = partial(_follow, session), session
     if options.core_folder is not None:
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
+
+
+def _follow(session: Session, spec: BreakpointSpec) -> None:
+    """Something is to be counted in the process: from the first on, a trace follows it."""
+    if session.trace is None:
+        from .traced import Trace  # with machine code, of which most sessions want nothing
+
+        Trace(session)
+    session.trace.expects(spec)
 
 
 def _stepping(session: Session, image: AddressSpace, make: Makers, reads_results: bool) -> StepEnds:

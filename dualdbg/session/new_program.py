@@ -91,12 +91,15 @@ class NewProgram:
         self._point: MeetingPoint | None = None
         self._begun = False
         self.brings_python = True  # debugpy into a new program's interpreter
+        self.at_begin: list[Callable[[], None]] = []  # the program runs from then on
         # Each is called once, when the program that is there now is replaced.
         self.at_end_of_program: list[Callable[[], None]] = []
 
     def begin(self) -> None:
         """The program runs: from now on one that takes its place is another program."""
         self._begun = True
+        for begins in self.at_begin:
+            begins()
 
     def close(self) -> None:
         """Nobody can call any more."""

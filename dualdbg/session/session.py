@@ -86,6 +86,7 @@ class Session:
         self.debugpy_requests: DebugpyRequests
         self.native_stops: NativeStops
         self.new_program: Any  # a NewProgram
+        self.trace: Any = None  # of traced.py, once something is counted in the process
         self.python_stops: PythonStops
         self.stepper: Stepper
         self.code: CodeOfInterest

@@ -13,10 +13,10 @@ from ..model import BreakpointKind, BreakpointSpec
 from ..symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ..symbols.locspec.breakpoint_spec import parse_spec
 from ..target.launcher import Launch
-from ..trace.clock import Clock
 from ..trace.python_probes import PythonMemory, PythonProbe
 from .breakpoints.python_names import PythonNames
-from .traced import alone
+from .breakpoints.tracing import Manner
+from .traced_start import alone
 
 
 def split_python(
@@ -43,16 +43,16 @@ def split_python(
 
 
 def with_probes(
-    what: Launch, probes: Sequence[PythonProbe], *, counts: bool, times: bool
+    what: Launch, probes: Sequence[PythonProbe], manner: Manner
 ) -> tuple[Launch, PythonMemory | None]:
     """The program without anything of ours, but for what counts in its interpreter, where there are ``probes``.
 
-    ``counts``: nothing but counters. Raises UsageError.
+    ``manner``: what is done at each hit. Raises UsageError.
     """
     if not probes:
         return alone(what), None
     try:
-        memory = PythonMemory(not counts)
+        memory = PythonMemory(manner.records)
     except OSError as error:
         raise UsageError(
             f"trace: there is no room for the memory of a trace: {error.strerror}",
@@ -63,17 +63,8 @@ def with_probes(
     except ValueError as error:
         raise UsageError(f"trace: {error}", "trace fewer functions") from error
     inherited = what.env.get("PYTHONPATH", os.environ.get("PYTHONPATH"))
-    added = memory.environment(probes, what.what(), times, inherited)
+    added = memory.environment(probes, what.what(), manner.times, inherited)
     return replace(alone(what), env={**what.env, **added}), memory
-
-
-def clock() -> Clock:
-    """What calls are timed by. Raises UsageError."""
-    try:
-        return Clock()
-    except OSError as error:
-        text = f"trace: the time of events cannot be read, for no machine code may be made: {error.strerror}"
-        raise UsageError(text, "trace without times") from error
 
 
 def _probe(

@@ -6,7 +6,7 @@ import threading
 from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import BinaryIO, Protocol
 
@@ -126,7 +126,7 @@ class Records:
 
 
 class Collector:
-    """Looks at the rings in a thread of its own.
+    """Looks at the rings in a thread of its own, while there are any in which something may come.
 
     ``sources`` gives the programs so far, ``arguments`` those of a probe, ``call_of`` for the probe of returns that of
     the calls. The first ``most`` records are written to ``spool``, with the number of their source in the place of
@@ -156,16 +156,26 @@ class Collector:
         self._over = threading.Event()
         self._looking = threading.Lock()
         self._trouble: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="trace records", daemon=True)
+        self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin; it may have begun, or have ended because there was nothing more to come."""
+        with self._looking:
+            if self._thread is None and not self._over.is_set():
+                self._thread = threading.Thread(target=self._run, name="trace records", daemon=True)
+                self._thread.start()
 
     def take(self) -> None:
         """Take what is there now."""
         with self._looking:
             self._look()
+
+    def found(self, memory: TraceMemory, probe: int) -> Records:
+        """What the records of a probe say so far."""
+        with self._looking:
+            now = self.records.get((memory, probe), Records())
+            numbers = {name: replace(one) for name, one in now.numbers.items()}
+            return Records(now.sites.copy(), numbers, {site: replace(one) for site, one in now.times.items()})
 
     def most_called_from(self, memory: TraceMemory, probe: int) -> PythonLine | None:
         """The line of Python with the most hits of a probe so far."""
@@ -192,7 +202,10 @@ class Collector:
     def stop(self) -> None:
         """Take what is left, and end. Raises what went wrong on the way."""
         self._over.set()
-        self._thread.join()
+        with self._looking:
+            thread = self._thread
+        if thread is not None:
+            thread.join()
         if self._trouble is not None:
             raise self._trouble
         for source in self._sources():
@@ -204,6 +217,9 @@ class Collector:
             while not self._over.is_set():
                 with self._looking:
                     much = self._look()
+                    if not any(one.memory.shared.rings and not one.is_over for one in self._sources()):
+                        self._thread = None
+                        return
                 if not much:
                     self._over.wait(_PAUSE)
         except Exception as error:
@@ -215,12 +231,14 @@ class Collector:
         much = False
         for index, source in enumerate(self._sources()):
             self._look_for_python(source)
-            words = 0
+            words, is_over = 0, source.is_over
             if index == len(self._tallies):
                 self._tallies.append(tally(source.in_nanoseconds or source.memory.shared.times))
             for piece in source.memory.take(self._tallies[index].take):
                 self._add(index, source, piece)
                 words += len(piece)
+            if is_over:  # nothing more comes, but of forked children
+                source.memory.end_records()
             much = much or words > source.memory.shared.capacity * recording.WORDS // 8
         return much
 

@@ -6,6 +6,7 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from ..probes import recording
 from ..probes.recording import Shared
@@ -46,6 +47,7 @@ class TraceMemory:
         self._tails = [0] * shared.rings  # ours: what the target has is for its own use
         # Of each ring whose next record is not complete: which one that is, how many were begun then, and when.
         self._waiting: dict[int, tuple[int, int, float]] = {}
+        self._takes_down = shared.rings > 0
         self._last: list[int] | None = None  # the counters, once it is closed
 
     def new_probe(self) -> int:
@@ -57,9 +59,11 @@ class TraceMemory:
 
     def hits(self, probe: int) -> int:
         """How often a probe was hit so far."""
-        if self._last is not None:
-            return self._last[probe]
-        return self._words[self.shared.counter(probe) // _WORD]
+        if self._last is None:
+            with suppress(ValueError):  # it is being closed
+                return self._words[self.shared.counter(probe) // _WORD]
+        assert self._last is not None
+        return self._last[probe]
 
     @property
     def state_offsets(self) -> Sequence[int]:
@@ -75,13 +79,24 @@ class TraceMemory:
         first, second = (*offsets, 0, 0)[:2]
         self._words[0] = (second & (1 << 32) - 1) << 32 | first & (1 << 32) - 1
 
+    def end_records(self) -> None:
+        """Give back what the rings have. Hits are counted on, and are taken down no more: the rings are as if full."""
+        if self._takes_down:
+            self._takes_down = False
+            for ring in range(self.shared.rings):
+                control = self.shared.control(ring) // _WORD
+                head = self._words[control + recording.HEAD // _WORD]
+                self._words[control + recording.TAIL // _WORD] = head - self.shared.capacity & (1 << 64) - 1
+            first = self.shared.records(0)
+            self._map.madvise(mmap.MADV_REMOVE, first, self.shared.size - first)
+
     def take(self, complete: Callable[[memoryview, int], int] = complete) -> Iterator[memoryview]:
         """The records that are complete and were not taken yet, in pieces of whole records, as words.
 
         ``complete`` says of a piece how many of them are, or how many it takes, of which the first has this number.
         A piece is valid until the next one is asked for: its place in the ring is used again then.
         """
-        for ring in range(self.shared.rings):
+        for ring in range(self.shared.rings if self._takes_down else 0):
             yield from self._take(ring, complete)
 
     def _take(self, ring: int, complete: Callable[[memoryview, int], int]) -> Iterator[memoryview]:
@@ -132,6 +147,7 @@ class TraceMemory:
 
     def close(self) -> None:
         """Give the memory back, also to a target that still has it mapped. It reads as zeros then."""
+        self._takes_down = False
         self._last = [self.hits(probe) for probe in range(self.probes)]
         self._words.release()
         self._map.madvise(mmap.MADV_REMOVE)

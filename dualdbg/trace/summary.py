@@ -12,6 +12,8 @@ from ..terminal_text import visible
 from .collector import Numbers, Times
 from .python_lines import PythonLine
 
+_EARLIER = "others came when calls were only counted"
+
 
 @dataclass(frozen=True)
 class Caller:
@@ -38,9 +40,9 @@ class Caller:
 
 @dataclass
 class Row:
-    """A function, or several places of it. ``hits`` is None where nothing was counted; ``why`` says why not, or why
-    not all the time. ``records``: how many of the hits were taken down, which ``callers`` and ``numbers`` are about;
-    None where only hits were counted.
+    """A function, or several places of it. ``hits``, in so many ``seconds``, is None where nothing was counted; ``why``
+    says why not, or why not all the time. ``records``: how many of the hits were taken down, which ``callers`` and
+    ``numbers`` are about; None where only hits were counted; ``only_counted``: how many were not to be taken down.
 
     ``times``, in seconds: of all calls that were timed, None where that was not wanted; ``caller_times`` of those whose
     returns were taken down; ``untimed``: why others are not. ``is_looped``: each time that a call comes to the place
@@ -58,11 +60,18 @@ class Row:
     caller_times: dict[Caller, Times] = field(default_factory=dict)
     untimed: tuple[str, ...] = ()
     is_looped: bool = False
+    seconds: float = 0.0
+    only_counted: int = 0
 
     @property
     def dropped(self) -> int:
         """How many hits found no room."""
-        return (self.hits or 0) - self.records if self.records is not None else 0
+        return (self.hits or 0) - self.records - self.only_counted if self.records is not None else 0
+
+    @property
+    def rate(self) -> float:
+        """Hits in one second."""
+        return (self.hits or 0) / self.seconds if self.seconds > 0 else 0.0
 
     def lines(self) -> list[tuple[Caller, int, Times]]:
         """The callers by Python line, without the native functions between where there is a line; most hits first, or
@@ -100,10 +109,6 @@ class Summary:
         short = self._shorts[row.function]
         return short if self._alike[short, row.library] == 1 else row.function
 
-    def rate(self, hits: int) -> float:
-        """So many in all, in one second."""
-        return hits / self.seconds if self.seconds > 0 else 0.0
-
     @property
     def dropped(self) -> int:
         """How many hits were counted and not taken down."""
@@ -126,6 +131,10 @@ def _add(to: Row, more: Row) -> None:
     if more.records is not None:
         to.records = (to.records or 0) + more.records
     to.is_looped = to.is_looped or more.is_looped
+    to.seconds = max(to.seconds, more.seconds)
+    to.only_counted += more.only_counted
+    if (to.times is None) is not (more.times is None):
+        to.untimed += (_EARLIER,)
     to.callers.update(more.callers)
     if more.times is not None:
         to.times = to.times or Times()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +43,9 @@ from dualdbg.model import (
     Thread,
     Value,
 )
+from dualdbg.trace.collector import Numbers, Times
+from dualdbg.trace.python_lines import PythonLine
+from dualdbg.trace.summary import Caller, Row, Summary
 from tests.support import ROOT
 
 NATIVE = NativeFrame(0, 0x7F00, "at::native::randn", "/lib/libtorch_cpu.so", role=Role.GLUE)
@@ -56,6 +60,30 @@ BREAKPOINT = Breakpoint(1, SPEC, BreakpointState.VERIFIED, (Location("f", "/lib/
 VALUE = Value("x", "int", "3", Language.NATIVE, address=0x20, data={"shape": [2, 3]})
 STACK = Stack(7, (NATIVE, PYTHON), Quality.PARTIAL, "cut short")
 STOP = Stop(4, Language.NATIVE, Reason.BREAKPOINT, THREAD, NATIVE, (1,), None, 2.31)
+
+_LINE = PythonLine("step", "/home/ada/a.py", 3)
+TRACED = Summary(
+    (
+        Row(
+            *(
+                "copy_",
+                "libtorch_cpu.so",
+                3,
+                None,
+                3,
+                Counter({Caller(_LINE, "at::copy_"): 2, Caller(None, None): 1}),
+            ),
+            numbers={"size": Numbers(3, 1, 4, 8)},
+            times=Times(2, 0.25, 0.2),
+            caller_times={Caller(_LINE, "at::copy_"): Times(2, 0.25, 0.2)},
+            untimed=("another probe is there",),
+        ),
+        Row("loops", None, 7, "it was off", is_looped=True),
+        Row("tiny", "lib.so", None, "shorter than the jump"),
+    ),
+    1.25,
+    ("nosuch",),
+)
 
 EXAMPLES: list[reports.Report] = [
     SessionStarted(1, "3.11.7", "13.1"),
@@ -82,6 +110,8 @@ EXAMPLES: list[reports.Report] = [
     ),
     reports.BreakpointsReport((BREAKPOINT,)),
     reports.SourceReport("/home/ada/a.py", 1, ("import torch", ""), 1),
+    reports.TraceReport(TRACED),
+    reports.TraceReport(Summary((), 0.0)),
     reports.LibrariesReport((reports.Mapped(0x10, 0x20, "/lib/l.so"),)),
     reports.ProcessChanged(2, 12, "fork of 11, worker", "joined"),
     reports.ProcessesReport((reports.ProcessRow(1, 11, "", State.RUNNING),), 1),

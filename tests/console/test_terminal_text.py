@@ -12,6 +12,7 @@ import subprocess
 import sys
 import types
 import typing
+from collections import Counter
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
@@ -36,11 +37,13 @@ from dualdbg.symbols.callables.resolved import Resolved
 from dualdbg.symbols.gdb_feed.dependencies import Graph
 from dualdbg.target.doctor import Finding as DoctorFinding
 from dualdbg.terminal_text import visible, visible_text
+from dualdbg.trace.summary import Summary
 from tests import support
 
 # Everything that a terminal may take for more than a letter, with some letters between.
 CONTROLS = "".join(map(chr, (*range(32), *range(0x7F, 0xA0)))) + "\u202e\u2066\u2028\u061c"
 NASTY = st.text(st.sampled_from(CONTROLS + string.ascii_letters + "[;é中 "), max_size=12)
+LATER = {"Summary": Summary}  # what reports are made of that is imported when there is one
 STEERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
@@ -63,12 +66,14 @@ def of(kind: Any) -> st.SearchStrategy[Any]:
         return st.lists(of(arguments[0]), max_size=2).map(tuple)
     if origin is tuple:
         return st.tuples(*map(of, arguments))
+    if origin is Counter:
+        return st.dictionaries(of(arguments[0]), st.integers(0, 5), max_size=2).map(Counter)
     if origin is not None and arguments:  # a mapping
         return st.dictionaries(of(arguments[0]), of(arguments[1]), max_size=2)
     if kind is printer.Value:  # it contains itself
         language = of(printer.Language)
         return st.builds(kind, NASTY, NASTY, NASTY, language, data=st.none(), children=st.none())
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, localns=LATER)
     return st.builds(kind, **{field.name: of(hints[field.name]) for field in dataclasses.fields(kind)})
 
 
@@ -76,7 +81,7 @@ def shallow(kind: Any) -> st.SearchStrategy[Any]:
     """The same, without what contains itself."""
     if kind is reports.OfProcess:
         return st.builds(reports.OfProcess, st.integers(1, 3), st.booleans(), shallow(Notice))
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, localns=LATER)
     if "children" in hints or kind in (reports.ValueReport, reports.VariablesReport):
         value = of(printer.Value)
         rest = {name: value if name == "value" else NASTY for name in hints if name != "values"}

@@ -8,7 +8,7 @@ from dualdbg.errors import SpecError
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
 
 OPERATORS = {"randn", "add", "mm"}
-SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count'
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count, trace, time'
 
 # The spec, the first line of the message, the column of the caret (None: no caret), the hint.
 BAD = [
@@ -180,6 +180,15 @@ BAD = [
         8,
         "for example f count if $rdi > 4096",
     ),
+    (
+        'f trace log "x"',
+        "'trace' goes with 'if' and 'thread' alone: it never stops",
+        8,
+        "for example f trace if $rdi > 4096",
+    ),
+    ("f trace count", "'trace' counts too", 8, "leave 'count' out"),
+    ("f time", "'time' goes with 'trace' or 'count'", 6, "for example f trace time"),
+    ("py:f trace", "'trace' is for native code", 5, "leave it out: Python is asked itself"),
 ]
 
 

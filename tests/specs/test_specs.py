@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dualdbg.known.file_endings import NATIVE_ENDINGS, PYTHON_ENDINGS
 from dualdbg.model import BreakpointKind, BreakpointSpec, Language, Layer, NativeFrame, PythonFrame
-from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place, spec_text
+from dualdbg.symbols.locspec.breakpoint_spec import parse_spec, same_place, spec_text, specs_in
 from dualdbg.symbols.locspec.outermost import calls_on
 
 OPERATORS = {"randn", "add", "mm", "add_", "_softmax", "aten::mm", "mylib::myop"}
@@ -276,6 +276,47 @@ def test_round_trip(place: BreakpointSpec, counts: dict[str, object], **suffixes
     read = parse_spec(written)
     assert dataclasses.replace(read, text="") == spec
     assert spec_text(read) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "suffixes"),
+    [
+        ("f count", {"counts": True}),
+        ("f trace", {"counts": True, "records": True}),
+        ("f count time", {"counts": True, "times": True}),
+        ("f time trace", {"counts": True, "records": True, "times": True}),
+        ("f trace thread 7 if n > 3", {"counts": True, "records": True, "thread": "7", "condition": "n > 3"}),
+        ("f if trace > time", {"condition": "trace > time"}),
+    ],
+)  # fmt: skip
+def test_what_counts_and_what_is_taken_down(text: str, suffixes: dict[str, object]) -> None:
+    spec = parse_spec(text)
+    assert spec == BreakpointSpec("f", K.FUNCTION, "f", **suffixes)  # type: ignore[arg-type]
+    assert parse_spec(spec_text(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    ("line", "specs"),
+    [
+        ("", []),
+        ("  malloc  ", ["malloc"]),
+        ("malloc free", ["malloc", "free"]),
+        ("a::f(int, char const*) g", ["a::f(int, char const*)", "g"]),
+        ("malloc if $rdi > 4096", ["malloc if $rdi > 4096"]),
+        ("free malloc   if $rdi > 4096 || x == 'y'", ["free", "malloc if $rdi > 4096 || x == 'y'"]),
+        ("'malloc if $rdi > 4096' free", ["malloc if $rdi > 4096", "free"]),
+        ('"operator new" free thread 7', ["operator new", "free thread 7"]),
+    ],
+)
+def test_a_line_of_specs(line: str, specs: list[str]) -> None:
+    assert specs_in(line) == specs
+
+
+def test_a_quote_that_is_not_closed() -> None:
+    from dualdbg.errors import SpecError
+
+    with pytest.raises(SpecError, match="the quote is not closed"):
+        specs_in("malloc 'free if x")
 
 
 @given(st.text(max_size=40))

@@ -66,6 +66,8 @@ ELSEWHERE = {
     "dualdbg/job/recorded_ranks.py: seconds": "a time that has passed",
     "dualdbg/trace/collector.py: _PAUSE": "between two looks",
     "dualdbg/cli/trace_session.py: _LIVE": "between two tables on the terminal",
+    "dualdbg/trace/summary.py: seconds": "a time that has passed",
+    "dualdbg/console/trace_report.py: _SHORT": "less is told with more digits",
     "dualdbg/pytest_plugin/records.py: seconds": "a time that has passed",
     "dualdbg/pytest_plugin/supervisor.py: seconds": "a time that has passed",
     "dualdbg/pytest_plugin/debugger.py: _LOOK_AGAIN": "between two looks",

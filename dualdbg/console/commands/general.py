@@ -141,6 +141,7 @@ _TITLES = {
     "values": "Values",
     "torch": "PyTorch and Python objects, from memory",
     "breakpoints": "Breakpoints",
+    "tracing": "Who calls, how often, with what",
     "at_stops": "What is done at stops",
     "threads": "Threads",
     "processes": "Processes, with --follow",

@@ -61,6 +61,7 @@ _AREAS = (
     "values",
     "torch",
     "breakpoints",
+    "tracing",
     "at_stops",
     "threads",
     "processes",

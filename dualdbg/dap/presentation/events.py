@@ -7,6 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ...console.printer import Printer
+from ...console.style import Style
+from ...console.traces import report_at_end
 from ...errors import CommandError
 from ...model import (
     BreakpointChanged,
@@ -188,11 +191,18 @@ class Pump:
             body["percentage"] = round(100 * event.fraction)
         connection.event("progressUpdate", body)
 
+    async def _tell_trace(self) -> None:
+        report = await report_at_end(self._debuggee.session)
+        if report is not None:
+            self._connection.output("console", Printer(Style()).render(report))
+
     async def _exited(self, event: Exited) -> None:
         self.threads_are(set())
+        await self._life.guarded(self._tell_trace())
         self._life.exited(event.exit)
 
     async def _detached(self, event: Detached) -> None:
+        await self._life.guarded(self._tell_trace())
         self._life.over()
 
     # -- threads ----------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ class Prompt:
         self._completions = Completions(
             FunctionNames(lambda: session), INFO_WORDS, lambda: breakpoint_numbers(session)
         )
+        self._console.tells_traces = False  # it is an event too
         self._console.takes_python = False  # the debug console takes it as it is
         self._console.at_stops = None  # the editor waits for no command of ours when the program stops
 

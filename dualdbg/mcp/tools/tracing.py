@@ -18,11 +18,13 @@ from ...errors import UsageError, WrongState
 from ...in_thread import in_thread
 from ...model import Reason, Stop, signal_in_words
 from ...session.attaching import attach
+from ...session.breakpoints.tracing import Manner
 from ...session.options import Options
 from ...session.session import Session
 from ...session.start import launch
-from ...session.traced import Trace, spawn_alone, traced_specs
-from ...session.traced_python import clock, split_python, with_probes
+from ...session.traced import Trace, clock, traced_specs
+from ...session.traced_python import split_python, with_probes
+from ...session.traced_start import spawn_alone
 from ...symbols.torch.loaded_operators import operators_of
 from ...symbols.torch.operators import OperatorTable
 from ...target.launcher import Launch
@@ -69,27 +71,28 @@ async def trace(sessions: Sessions, arguments: TraceArguments) -> Reply:
     """Count each call of native functions of a program (or of a process that runs), and say which lines of Python call
     them and with which whole numbers. Nothing stops: machine code in the process does it. The
     answer comes when the program ends, or after seconds; a program that was started is ended then. x86-64 alone."""
-    found = Trace(arguments.only_count, clock=clock() if arguments.times else None)
+    if arguments.times:
+        clock()  # before a program is started in vain
     id = sessions.new_id()
     if arguments.pid is None:
-        title, start = await _launched(sessions, arguments, id, found)
+        title, start = await _launched(sessions, arguments, id)
         afterwards = "its program was ended"
     else:
-        title, start = await _attached(sessions, arguments, arguments.pid, id, found)
+        title, start = await _attached(sessions, arguments, arguments.pid, id)
         afterwards = f"process {arguments.pid} goes on"
     debuggee = await sessions.begin(id, title, start, afterwards)
     try:
         await debuggee.started()
         over, crash = await _runs_on(debuggee, arguments.seconds)
-        found.stop_clock()
+        debuggee.session.trace.stop_clock()
     finally:
-        summary = await to_its_end(_ended(sessions, debuggee, found))
+        await to_its_end(sessions.end(debuggee.id, "its trace has ended"))
+    await debuggee.session.trace.end()
+    summary = await debuggee.session.trace.summary()
     return _reply(debuggee, summary, arguments, over, crash)
 
 
-async def _launched(
-    sessions: Sessions, arguments: TraceArguments, id: str, found: Trace
-) -> tuple[str, _Start]:
+async def _launched(sessions: Sessions, arguments: TraceArguments, id: str) -> tuple[str, _Start]:
     check_program(sessions, arguments, "trace")
     sessions.permissions.check_specs(arguments.specs)
     what, operators = await in_thread(partial(prepare, arguments, with_python=False))
@@ -99,31 +102,29 @@ async def _launched(
             "python=… names the interpreter itself",
         )
     options, probes = _options(sessions, arguments, id, operators, what)
-    program, memory = with_probes(what, probes, counts=arguments.only_count, times=arguments.times)
+    manner = _manner(arguments)
+    program, memory = with_probes(what, probes, manner)
 
     async def start(debuggee: Debuggee, subscribe: Subscribe) -> Session:
         def subscribed(session: Session) -> None:
-            found.begin(session, is_ours=True)
+            session.new_program.brings_python = False
+            found = Trace(session)
             if memory is not None:
-                found.add_python(probes, memory)
+                found.add_python(probes, memory, manner)
             subscribe(session)
 
-        session = await launched(
+        return await launched(
             debuggee,
             program,
             lambda program: launch(
                 program, options, operators, subscribe=subscribed, start_target=spawn_alone
             ),
         )
-        found.program_runs()
-        return session
 
     return f"trace of {title_of(what)}", start
 
 
-async def _attached(
-    sessions: Sessions, arguments: TraceArguments, pid: int, id: str, found: Trace
-) -> tuple[str, _Start]:
+async def _attached(sessions: Sessions, arguments: TraceArguments, pid: int, id: str) -> tuple[str, _Start]:
     given = [
         name
         for name in ("program", "module", "code", "args", "cwd", "env", "python")
@@ -141,12 +142,11 @@ async def _attached(
 
     async def start(_: Debuggee, subscribe: Subscribe) -> Session:
         def subscribed(session: Session) -> None:
-            found.begin(session, is_ours=False)
+            session.new_program.brings_python = False
+            Trace(session)
             subscribe(session)
 
-        session = await attach(pid, options, operators, subscribe=subscribed, with_python=False)
-        found.program_runs()
-        return session
+        return await attach(pid, options, operators, subscribe=subscribed, with_python=False)
 
     return f"trace of process {pid}", start
 
@@ -163,7 +163,12 @@ def _options(
     check_specs(arguments.specs, operators, options.presets, "specs")
     is_operator = operators.is_operator if operators is not None else None
     native, probes = split_python(arguments.specs, is_operator, what)
-    return replace(options, breakpoints=traced_specs(native, is_operator), stop_on_entry=False), probes
+    traced = traced_specs(native, is_operator, _manner(arguments))
+    return replace(options, breakpoints=traced, stop_on_entry=False), probes
+
+
+def _manner(arguments: TraceArguments) -> Manner:
+    return Manner(not arguments.only_count, arguments.times)
 
 
 async def _runs_on(debuggee: Debuggee, seconds: float) -> tuple[bool, Stop | None]:
@@ -178,14 +183,6 @@ async def _runs_on(debuggee: Debuggee, seconds: float) -> tuple[bool, Stop | Non
         with suppress(WrongState):  # it has ended meanwhile
             await debuggee.session.resume()
     return False, crash
-
-
-async def _ended(sessions: Sessions, debuggee: Debuggee, found: Trace) -> Summary:
-    try:
-        await sessions.end(debuggee.id, "its trace has ended")
-        return await found.end()
-    finally:
-        found.close()
 
 
 # -- the answer --------------------------------------------------------------------------------

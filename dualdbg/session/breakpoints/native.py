@@ -29,8 +29,9 @@ from .ifuncs import IndirectFunctions
 from .moved_lines import elsewhere, of_cython
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
-from .points import Points, Wanted
+from .points import Points
 from .rust_namesakes import authors_of_rust
+from .wanted import Wanted
 
 Candidates = Callable[[BreakpointSpec], list[Candidate]]
 """The functions at which an operator spec belongs."""
@@ -108,8 +109,7 @@ class NativeBreakpoints:
             self._wanted[id] = Wanted(id, spec, ())
             await self._handle_signal(spec.subject)
             return
-        operator = spec.kind is BreakpointKind.OPERATOR
-        candidates = tuple(self._candidates(spec)) if operator else ()
+        candidates = tuple(self._candidates(spec)) if spec.kind is BreakpointKind.OPERATOR else ()
         names = (spec.subject,) if may_be_function(spec) else _FUNCTIONS.get(spec.kind, _no_names)(spec)
         wanted = Wanted(id, spec, names, candidates, extension_operator(spec))
         self._wanted[id] = wanted
@@ -146,6 +146,7 @@ class NativeBreakpoints:
         if wanted.spec.kind is BreakpointKind.SIGNAL:
             await self._handle_signal(wanted.spec.subject)
         await self._forget_vanished(wanted)
+        self.points.forget_unwanted_traces()
 
     async def _forget_vanished(self, wanted: Wanted) -> None:
         """Let go of the locations of a breakpoint that has been removed: some may have been found since."""

@@ -2,103 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...backends.native import Access, CodeAddress
+from ...backends.native import Access
 from ...errors import CommandError, SpecError
-from ...model import BreakpointSpec, Evaluation, Location
+from ...model import Breakpoint, BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
-from ...symbols.address_space import AddressSpace, LoadedFunction
-from ...symbols.torch.operators import Candidate
+from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
 from ..log_text import split_log
-from .native_suffixes import is_counted_by_gdb, prints_itself
+from .native_suffixes import prints_itself
 from .taught_arguments import TaughtArguments
+from .wanted import Kind, Point, Todo, Wanted, todo_of
 
 if TYPE_CHECKING:
-    from .cython_locations import CythonPlace
-    from .function_locations import FunctionAt
     from .probes import Probes
     from .tracing import TracedPlace, Tracing
-
-
-@dataclass
-class _Point:
-    """A gdb breakpoint, and the user's breakpoints that share it."""
-
-    number: int
-    owners: set[int] = field(default_factory=set)
-    prints: bool = False  # gdb prints its text by itself, and does not stop
-    ignores: bool = False  # gdb passes over the first hits by itself, and counts them
-    at_function: bool = False  # see Points.insert
-    shown: str | None = None
-    todo: _Todo | None = None  # what a probe could do for it
-    traced: TracedPlace | None = None  # it never stops: gdb's breakpoint is off
-
-
-@dataclass
-class _Todo:
-    """What gdb does at each hit of a breakpoint, and a probe could do in the target.
-
-    ``hits``: it stops from this hit on; ``thread``: gdb's number of the only thread that counts. ``why_not``: why gdb
-    does it; None where a probe does.
-    """
-
-    address: int
-    condition: str | None
-    hits: int | None
-    thread: int | None
-    why_not: str | None = "the program has not begun"
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """How gdb is to treat a breakpoint: see :meth:`Points.insert`.
-
-    ``is_looked_at``: gdb neither counts nor prints by itself. An arrival may be the debugger's own, or the condition
-    ``is_about_arguments`` for which gdb has no names.
-    """
-
-    at_function: bool
-    inlined: str | None  # the function's name where it was inlined
-    is_looked_at: bool
-    is_about_arguments: bool
-
-    def is_counted(self, spec: BreakpointSpec) -> bool:
-        """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
-        if self.is_looked_at or (self.at_function and spec.condition is not None):
-            return False
-        return is_counted_by_gdb(spec)
-
-
-@dataclass
-class Wanted:
-    """A native breakpoint of the user: what to look for, and where it was found."""
-
-    id: int
-    spec: BreakpointSpec
-    names: tuple[str, ...]
-    candidates: tuple[Candidate, ...] = ()
-    operator: str | None = None  # of an extension: its kernels are in the registry of the process
-    enabled: bool = True
-    locations: dict[str, Location] = field(default_factory=dict)  # by the key of their point
-    message: str | None = None
-    is_sure: bool = True  # that its line runs at its locations, and nowhere else
-    unresolved: list[LoadedFunction] = field(
-        default_factory=list
-    )  # indirect functions whose resolver has not run
-    passed_over: int = 0  # hits that gdb counted at places where it does not count any more
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)  # while gdb is told of one of its locations
-    turn: int = 0  # how often the user has changed its suffixes
-
-    def doubt_if_unsure(self, places: Iterable[CodeAddress | CythonPlace | FunctionAt], message: str) -> None:
-        """It is uncertain, for the reason in ``message``, where one of its places is."""
-        if not all(one.is_sure for one in places):
-            self.is_sure, self.message = False, message
 
 
 class Points:
@@ -108,7 +30,7 @@ class Points:
         self._native = native
         self._image = image
         self._wanted = wanted
-        self._points: dict[str, _Point] = {}
+        self._points: dict[str, Point] = {}
         self._held_back = False
         self.arguments = TaughtArguments(native)
         self.bound: set[int] = set()
@@ -134,7 +56,7 @@ class Points:
             if point is not None:
                 await self._switch(point)
 
-    async def _switch(self, point: _Point) -> None:
+    async def _switch(self, point: Point) -> None:
         if point.traced is not None:
             self._native.switch_probe(point.number, self._is_active(point))
         else:
@@ -191,7 +113,7 @@ class Points:
         spec = wanted.spec
         inlined = shown or (location.function if location.inlined_in is not None else None)
         about = location.file is None and await self.arguments.teach(spec, address)
-        kind = _Kind(at_function, inlined, about or self._may_be_our_call(location), about)
+        kind = Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
         changed = f"{wanted.id}.{wanted.turn}" if wanted.turn else ""  # which has counted some hits already
@@ -203,25 +125,54 @@ class Points:
         point = self._points.get(key)
         if point is None:
             try:
-                point = await self._new_point(wanted, address, kind)
+                made = await self._new_point(wanted, address, kind)
             except CommandError as error:
                 wanted.message = error.message
                 return
-            other = self._points.get(key)  # another breakpoint may have been set there meanwhile
-            if other is not None:
-                await self._native.delete_breakpoint(point.number)
-                point = other
+            point = self._points.get(key)  # another breakpoint may have been set there meanwhile
+            if point is not None:
+                await self._native.delete_breakpoint(made.number)
+        if point is None:
+            point = self._points[key] = made
             point.at_function, point.shown = at_function, shown
-            self._points[key] = point
             if spec.counts:
-                point.traced = self.tracing.add_place(wanted.id, point.number, location)
-            await self._put_probe(point)
+                await self._count(point, wanted, location)
+            else:
+                await self._put_probe(point)
+        elif point.traced is not None:
+            await self._count_anew(point, wanted, location, kind)
         point.owners.add(wanted.id)
-        if point.traced is not None:
-            point.traced.ids.add(wanted.id)
         self._bind(wanted, key, location)
         if not self._is_active(point):
             await self._switch(point)
+
+    async def _count(
+        self, point: Point, wanted: Wanted, location: Location, before: TracedPlace | None = None
+    ) -> None:
+        """Have the hits of a point counted from now on. ``before``: the place at which those of others were."""
+        from .tracing import Manner
+
+        manner = Manner.of(wanted.spec)
+        if before is not None:
+            manner = manner.joined(before.manner)
+        place = point.traced = self.tracing.add_place(point.number, location, manner)
+        place.ids, place.since = {*point.owners, wanted.id}, wanted.since
+        await self._put_probe(point)
+
+    async def _count_anew(self, point: Point, wanted: Wanted, location: Location, kind: Kind) -> None:
+        """Another breakpoint counts here too: its count begins at 0, and it may want more to be done at a hit.
+
+        So another probe counts for all of them from now on. What the one before has counted stays with those who were
+        there.
+        """
+        before = point.traced
+        assert before is not None and point.todo is not None
+        if before.memory is None:
+            self.tracing.forget_place(before)
+        await self._native.delete_breakpoint(point.number)
+        fresh = await self._new_point(wanted, point.todo.address, kind)
+        point.number, point.todo = fresh.number, fresh.todo
+        await self._count(point, wanted, location, before)
 
     def _bind(self, wanted: Wanted, key: str, location: Location) -> None:
         wanted.locations[key] = location
@@ -260,6 +211,23 @@ class Points:
     async def at_end(self, number: int) -> bool:
         """As :meth:`Tracing.at_end`."""
         return self._tracing_if_used is not None and await self._tracing_if_used.at_end(number)
+
+    def forget_unwanted_traces(self) -> None:
+        """Breakpoints were removed: memory of the target that none of the others needs is given back."""
+        tracing = self._tracing_if_used
+        if tracing is not None:
+            from .tracing import Manner
+
+            wanted = {Manner.of(one.spec) for one in self._wanted.values() if one.spec.counts}
+            there = {point.traced.manner for point in self._points.values() if point.traced is not None}
+            tracing.keep_only(wanted | there)
+
+    def as_now(self, row: Breakpoint) -> Breakpoint:
+        """A breakpoint with what is true of it now: where its condition is evaluated may change at each run."""
+        if row.id not in self._wanted:
+            return row
+        row = replace(row, evaluations=self.evaluations(row.id))
+        return replace(row, hit_count=self.traced_hits(row.id)) if row.spec.counts else row
 
     def traced_hits(self, id: int) -> int:
         """How many hits of a breakpoint were counted in the process that never stops."""
@@ -311,7 +279,7 @@ class Points:
 
     async def _watched(self, wanted: Wanted, number: int, location: Location) -> None:
         key = f"data {wanted.spec.subject} {wanted.id}"
-        point = self._points[key] = _Point(number, {wanted.id})
+        point = self._points[key] = Point(number, {wanted.id})
         self._bind(wanted, key, location)
         if not self._is_active(point):
             await self._native.enable_breakpoint(number, False)
@@ -370,7 +338,7 @@ class Points:
         reasons = [one.why_not or left_out.get(number) for number, one in todo]
         return tuple(Evaluation(why) for why in dict.fromkeys(reasons))
 
-    async def _put_probe(self, point: _Point) -> None:
+    async def _put_probe(self, point: Point) -> None:
         todo = point.todo
         if point.traced is not None and todo is not None:
             if todo.why_not is not None and not self._held_back:
@@ -381,7 +349,7 @@ class Points:
             what = todo.address, todo.condition, todo.hits, todo.thread
             todo.why_not = await self._probes.put(point.number, *what)
 
-    async def _trace(self, place: TracedPlace, todo: _Todo) -> None:
+    async def _trace(self, place: TracedPlace, todo: Todo) -> None:
         spec = next(self._wanted[id].spec for id in place.ids if id in self._wanted)
         if todo.condition != spec.condition:
             place.why_not = todo.why_not = "gdb has no code for the condition at this place"
@@ -389,7 +357,7 @@ class Points:
         await self._probes.trace(place, todo.condition, spec.thread)
         todo.why_not = place.why_not
         if (
-            self.tracing.records
+            place.manner.records
             and place.memory is not None
             and not place.arguments
             and not place.location.inlined_in
@@ -398,7 +366,7 @@ class Points:
             what = await self.arguments.passing(*known) if known is not None else None
             await self.tracing.learn_arguments(place, what)
 
-    def _is_active(self, point: _Point) -> bool:
+    def _is_active(self, point: Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)
         return not self._held_back and any(wanted.enabled for wanted in owners)
 
@@ -406,16 +374,16 @@ class Points:
         """Whether debugpy may call this function too: each arrival is looked at then."""
         return location.library is not None and not is_foreign(location.library)
 
-    async def _new_point(self, wanted: Wanted, address: int, kind: _Kind) -> _Point:
+    async def _new_point(self, wanted: Wanted, address: int, kind: Kind) -> Point:
         spec = wanted.spec
         if spec.counts and spec.condition is None:
-            return _Point(self._native.new_trace(), todo=_Todo(address, None, None, None))
+            return Point(self._native.new_trace(), todo=Todo(address, None, None, None))
         if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
             rest = (spec.condition, tid, kind.at_function, kind.inlined)
             number = await self._native.insert_log_point(address, texts, expressions, *rest)
-            return _Point(number, prints=True)
+            return Point(number, prints=True)
         if kind.at_function:
             number = await self._native.insert_at_function(address, kind.inlined)
         else:
@@ -427,12 +395,12 @@ class Points:
             condition = await self._native.condition_text(address, condition)
         if condition is not None or gdb_thread is not None:
             await self._set_condition(wanted, number, condition, gdb_thread)
-        point = _Point(number)
+        point = Point(number)
         if kind.is_counted(spec):
             await self._ignore_first_hits(wanted, point)
         if spec.counts:
             await self._native.enable_breakpoint(number, False)  # it has the condition, and never stops
-        point.todo = _todo(spec, point, address, condition, gdb_thread, wanted.passed_over)
+        point.todo = todo_of(spec, point, address, condition, gdb_thread, wanted.passed_over)
         return point
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:
@@ -453,7 +421,7 @@ class Points:
         except CommandError as error:
             wanted.message = f"the condition cannot be read: {error.message}"
 
-    async def _ignore_first_hits(self, wanted: Wanted, point: _Point) -> None:
+    async def _ignore_first_hits(self, wanted: Wanted, point: Point) -> None:
         """Let gdb pass over the first hits by itself, but not where several places count together."""
         assert wanted.spec.hits is not None
         if not wanted.locations:
@@ -466,31 +434,10 @@ class Points:
                 other.ignores = False
                 await self._native.ignore_hits(other.number, 0)
 
-    def _points_of(self, wanted: Wanted) -> list[_Point]:
+    def _points_of(self, wanted: Wanted) -> list[Point]:
         return [self._points[key] for key in wanted.locations if key in self._points]
 
-    async def _times(self, point: _Point) -> int:
+    async def _times(self, point: Point) -> int:
         hits = await self._native.hits(point.number)
         in_target = point.todo is not None and point.todo.hits is not None
         return hits + (await self._native.probe_hits(point.number) if in_target else 0)
-
-
-def _todo(
-    spec: BreakpointSpec,
-    point: _Point,
-    address: int,
-    condition: str | None,
-    gdb_thread: int | None,
-    passed_over: int,
-) -> _Todo | None:
-    """What a probe is to do for a breakpoint; None where none is asked for, and where it stops at each hit."""
-    hits = (spec.hits or 1) - passed_over if point.ignores else None
-    if not spec.fast and not spec.counts:
-        return None
-    if not spec.counts and condition is None and hits is None:
-        if spec.condition is None and spec.hits is None and spec.hit_condition is None:
-            return None
-        return _Todo(address, None, None, None, "each hit is looked at")
-    if spec.thread is not None and gdb_thread is None and not spec.counts:
-        return _Todo(address, None, None, None, "the thread is not known yet")
-    return _Todo(address, condition, hits, gdb_thread)

@@ -99,7 +99,7 @@ class Probes:
         try:
             area = await self._area(where.site)
             near = area.start + _AREA + area.data
-            trace = await self.tracing.wish(near, is_entry, condition is not None)
+            trace = await self.tracing.wish(near, is_entry, condition is not None, place.manner)
         except CommandError:
             self.tracing.waits = (
                 True  # no thread could call the C library just now: at the next libraries again
@@ -116,7 +116,7 @@ class Probes:
                 await self._time(place, function, where, trace)
             except (CannotPlace, CommandError) as error:
                 place.untimed = (str(error),)
-        elif self.tracing.times:
+        elif place.manner.times:
             place.untimed = ("it is not the beginning of a function",)
 
     async def _time(

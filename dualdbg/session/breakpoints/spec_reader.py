@@ -30,7 +30,9 @@ class SpecReader:
         if spec.kind is not BreakpointKind.PRESET:
             return [spec]
         members = (parse_spec(member, self.is_operator) for member in self.expand_preset(spec.subject))
-        return [replace(member, counts=spec.counts) for member in members]
+        return [
+            replace(member, counts=spec.counts, records=spec.records, times=spec.times) for member in members
+        ]
 
 
 def python_namesake(spec: BreakpointSpec) -> BreakpointSpec | None:

@@ -28,6 +28,7 @@ from ..stops.facts import Met
 from ..stops.failed_conditions import was_left
 from . import throw_origins
 from .compiled_python import CompiledPython
+from .counting import Counting, while_held
 from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
@@ -80,6 +81,7 @@ class BreakpointTable:
         self._next_id = 1
         self._replaced = False  # the program is another one since debugpy was connected
         self._native_hits: dict[int, int] = {}
+        self.counting = Counting(loop)
         self._once: set[int] = set()  # those that are off after their next hit
 
     @property
@@ -89,15 +91,7 @@ class BreakpointTable:
 
     def all(self) -> list[Breakpoint]:
         """All breakpoints, in the order of their numbers."""
-        return [self._evaluated(row) for row in self._rows.values()]
-
-    def _evaluated(self, row: Breakpoint) -> Breakpoint:
-        """With what is true of it now: where its condition is evaluated may change whenever the target runs."""
-        if not self._native.has(row.id):
-            return row
-        points = self._native.points
-        row = replace(row, evaluations=points.evaluations(row.id))
-        return replace(row, hit_count=points.traced_hits(row.id)) if row.spec.counts else row
+        return list(map(self._native.points.as_now, self._rows.values()))
 
     @property
     def tracing(self) -> Tracing:
@@ -153,6 +147,9 @@ class BreakpointTable:
         Where it has vanished by then, what is returned is as it was at first. Raises SpecError for a condition or a
         log text that would change the program, and where the expression of a watch has no value in ``frame``.
         """
+        return await self.counting.add(spec, lambda: self._add_spec(spec, frame, optional))
+
+    async def _add_spec(self, spec: BreakpointSpec, frame: WatchedFrame | None, optional: bool) -> Breakpoint:
         there = self._at_place.setdefault(place_key(spec, str(here())), [])
         same = next((one for one in there if one in self._rows), None)
         id = self._next_id
@@ -206,6 +203,7 @@ class BreakpointTable:
         """Whether the breakpoint may stop in Python."""
         return self._python.has(id)
 
+    @while_held
     async def change(self, id: int, **suffixes: Any) -> Breakpoint:
         """Give a breakpoint other suffixes (fields of a BreakpointSpec); it keeps its number and its count.
 
@@ -230,6 +228,7 @@ class BreakpointTable:
             await self._watch_throws()
         return self.get(id)
 
+    @while_held
     async def remove(self, id: int) -> None:
         """Remove a breakpoint. Raises CommandError where there is none of this number."""
         self.get(id)
@@ -248,6 +247,7 @@ class BreakpointTable:
             await self.watches.remove(id)
         await self._watch_throws()
 
+    @while_held
     async def enable(self, id: int, enabled: bool, once: bool = False) -> None:
         """Switch a breakpoint on or off; ``once``: until its next hit.
 
@@ -294,7 +294,7 @@ class BreakpointTable:
 
     async def release(self) -> None:
         """The program begins: native breakpoints stop from now on."""
-        await self._native.points.release_all()
+        await self.counting.release(self._rows.values(), self._native.points.release_all)
 
     async def libraries_changed(self) -> None:
         """A library was loaded or unloaded, and gdb holds the target: bind what can be bound."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import NamedTuple
 
 from ...backends.native import Passing
 from ...errors import CommandError, DualdbgError
 from ...known.c_functions import FUNCTIONS
-from ...model import Location
+from ...model import BreakpointSpec, Location
 from ...probes import recording
 from ...probes.placement import CannotPlace
 from ...probes.recording import PythonPlaces, Shared
@@ -31,16 +32,35 @@ _THREAD = 0x900  # bytes of it that are looked through
 _PAGE = 4096
 
 
+class Manner(NamedTuple):
+    """What is done at a hit beside counting it: it is taken down, its return is noted."""
+
+    records: bool = False
+    times: bool = False
+
+    @classmethod
+    def of(cls, spec: BreakpointSpec) -> Manner:
+        """That which a breakpoint asks for."""
+        return cls(spec.records, spec.times)
+
+    def joined(self, other: Manner) -> Manner:
+        """What both ask for."""
+        return Manner(self.records or other.records, self.times or other.times)
+
+
 @dataclass
 class TracedPlace:
     """A place at which hits are counted. ``number``: that of its probe; ``ids``: those of the user's breakpoints.
 
-    ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not.
+    ``memory`` and ``probe`` are where it counts; without them ``why_not`` says why it does not. ``since``: when that
+    was asked for, by the monotonic clock.
     """
 
     ids: set[int]
     number: int
     location: Location
+    manner: Manner = field(default_factory=Manner)
+    since: float = 0.0
     memory: TraceMemory | None = None
     probe: int = 0
     why_not: str | None = None
@@ -101,16 +121,15 @@ class Tracing:
 
     others: list[Source] = field(default_factory=list)
     """Of probes that are not the engine's."""
-    records: bool = False
-    """Whether hits are taken down; somebody has to read the rings then."""
-    times: bool = False  # whether returns are noted too
+    at_memory: Callable[[], None] | None = None
+    """Called when there is memory of another program or manner: somebody has to read its rings."""
     waits: bool = False  # for libraries, or a thread, that can make memory
     before_end: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before the interpreter frees its code objects. None: the program is not stopped for it."""
     before_change: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before what is known of the libraries changes."""
     _end: int | None = None  # gdb's breakpoint there
-    _is_new: bool = True
+    _now: dict[Manner, Program] = field(default_factory=dict)  # of the program that runs
     _returning: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
     _counting: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
 
@@ -123,15 +142,19 @@ class Tracing:
         place = self._counting.get((memory, probe))
         return place.arguments if place is not None else ()
 
-    def add_place(self, id: int, number: int, location: Location) -> TracedPlace:
+    def add_place(self, number: int, location: Location, manner: Manner) -> TracedPlace:
         """A native place whose hits are to be counted, as soon as something counts there."""
-        place = TracedPlace({id}, number, location)
+        place = TracedPlace(set(), number, location, manner)
         self.places.append(place)
         return place
 
+    def forget_place(self, place: TracedPlace) -> None:
+        """Nothing was counted at a place, nor will be."""
+        self.places.remove(place)
+
     def counts_at(self, place: TracedPlace, trace: recording.Trace) -> None:
         """The hits of a place are counted from now on, by this probe of the program that runs."""
-        place.memory, place.probe, place.refused = self.programs[-1].memory, trace.probe, trace.refused
+        place.memory, place.probe, place.refused = self._now[place.manner].memory, trace.probe, trace.refused
         self._counting[place.memory, trace.probe] = place
 
     def timed_at(self, place: TracedPlace, trace: recording.Trace) -> int:
@@ -139,7 +162,7 @@ class Tracing:
 
         Raises CannotPlace where there are no more numbers.
         """
-        memory = self.programs[-1].memory
+        memory = self._now[place.manner].memory
         try:
             returns = memory.new_probe()
             memory.new_probe()  # their time
@@ -152,7 +175,7 @@ class Tracing:
     def add_python(self, place: TracedPlace, memory: TraceMemory, probe: int, returns: int) -> None:
         """A place in Python, which is counted there."""
         place.memory, place.probe = memory, probe
-        place.returns = returns if self.times else None
+        place.returns = returns if place.manner.times else None
         self.places.append(place)
         self._counting[memory, probe] = place
         self._returning[memory, returns] = place
@@ -177,10 +200,11 @@ class Tracing:
         for source in self.sources():
             source.memory.close()
 
-    def _kept(self, rows: Sequence[Argument]) -> tuple[Argument, ...]:
+    @staticmethod
+    def _kept(rows: Sequence[Argument], times: bool) -> tuple[Argument, ...]:
         """The record of a return has the time in the place of the last one."""
         last = len(recording.REGISTERS) - 1
-        return tuple(row for row in rows if not self.times or row.register != last)
+        return tuple(row for row in rows if not times or row.register != last)
 
     async def learn_arguments(self, place: TracedPlace, what: Passing | None) -> None:
         """What is passed in registers to the function of a place, as far as types tell."""
@@ -199,20 +223,23 @@ class Tracing:
                 Argument(name, "void*" if pointer else "size_t", at, 8, False, pointer)
                 for at, (name, pointer) in enumerate(known)
             ]
-            place.arguments = self._kept(rows)
+            place.arguments = self._kept(rows, place.manner.times)
             return
         try:
             found = await self.native.traced_arguments(address, what)
         except CommandError:  # debug info that gdb cannot read: its registers have no names then
             return
-        place.arguments = self._kept([Argument(**row) for row in found])
+        place.arguments = self._kept([Argument(**row) for row in found], place.manner.times)
 
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""
-        self._is_new = True
         self._end = None
-        for program in self.programs:
-            program.source.is_over = True
+        self.keep_only(())
+
+    def keep_only(self, manners: Collection[Manner]) -> None:
+        """No new probe is of any other manner: what the others have taken down is read to its end."""
+        for manner in [one for one in self._now if one not in manners]:
+            self._now.pop(manner).source.is_over = True
 
     async def image_changes(self) -> None:
         """What is known of the libraries is about to change: who called from those that were there is found now."""
@@ -231,20 +258,20 @@ class Tracing:
         if self._end is None and self.before_end is not None and places:
             self._end = await self.native.insert_breakpoint(places[0].address)
 
-    async def wish(self, near: int, is_entry: bool, has_condition: bool) -> recording.Trace:
+    async def wish(self, near: int, is_entry: bool, has_condition: bool, manner: Manner) -> recording.Trace:
         """What a new probe is to do. ``near``: memory of the target where a name may be written.
 
         Raises CannotPlace, CommandError.
         """
-        program = await self._program(near)
+        program = await self._program(near, manner)
         try:
             probe = program.memory.new_probe()
             refused = program.memory.new_probe() if has_condition else None
         except ValueError as error:
             raise CannotPlace(str(error)) from error
         memory = program.memory
-        times = self.times and is_entry
-        if not self.records:
+        times = manner.times and is_entry
+        if not manner.records:
             where = memory.address, memory.shared, program.tid
             return recording.Trace(probe, *where, is_entry, None, times, refused)
         self._find_python(program)
@@ -261,9 +288,9 @@ class Tracing:
             refused,
         )
 
-    async def _program(self, near: int) -> Program:
-        if not self._is_new:
-            return self.programs[-1]
+    async def _program(self, near: int, manner: Manner) -> Program:
+        if manner in self._now:
+            return self._now[manner]
         _check_processor()
         libraries = [one for one in self.image.modules if is_c_library(one.path)]
         found = {name: self.image.find(name, libraries) for name in _CALLED}
@@ -275,9 +302,9 @@ class Tracing:
         functions = [found[name][0].address for name in _CALLED]
         thread = min(threads)
         tid = await self._thread_id_place(thread, threads[thread])
-        shared = (
-            Shared.for_records(os.cpu_count() or 1, self.times) if self.records else Shared(times=self.times)
-        )
+        processors = os.cpu_count() or 1
+        times = manner.times
+        shared = Shared.for_records(processors, times) if manner.records else Shared(times=times)
         address, descriptor = await self.native.trace_memory(
             functions, near, (shared.size, shared.private), thread
         )
@@ -287,10 +314,12 @@ class Tracing:
             raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
         finally:
             await self.native.close_descriptor(functions[-1], descriptor, thread)
-        self._is_new = False
         read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
-        self.programs.append(Program(memory, tid, read))
-        return self.programs[-1]
+        program = self._now[manner] = Program(memory, tid, read)
+        self.programs.append(program)
+        if self.at_memory is not None:
+            self.at_memory()
+        return program
 
     async def _thread_id_place(self, thread: int, tid: int) -> int:
         """How far the id of a thread is from its thread pointer: the C library keeps it there."""

@@ -1,8 +1,8 @@
 """The breakpoint spec language: from what the user typed to a BreakpointSpec, and back.
 
     SPEC   = PLACE { SUFFIX }
-    SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "hits" [COMPARISON] N | "thread" T | "log" STRING
-           | "outermost" FUNCTION | "if" CONDITION
+    SUFFIX = "temporary" | "tbreak" | "fast" | "count" | "trace" | "time" | "hits" [COMPARISON] N | "thread" T
+           | "log" STRING | "outermost" FUNCTION | "if" CONDITION
 
 The places are in ``locspec.py``. Everything here is text: no file, process or library is looked at. The one question
 about the target, ``is_operator``, is answered by the caller.
@@ -22,7 +22,9 @@ from .function_names import SUFFIXES, Problem
 from .hit_conditions import check_hit_condition
 from .locspec import locspec_text, parse_locspec
 
-_KEYWORD = re.compile(r"\s(?P<word>temporary|tbreak|fast|count|hits|thread|log|outermost|if)(?=\s|$|\")")
+_KEYWORD = re.compile(
+    r"\s(?P<word>temporary|tbreak|fast|count|trace|time|hits|thread|log|outermost|if)(?=\s|$|\")"
+)
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -43,6 +45,26 @@ def parse_spec(text: str, is_operator: Callable[[str], bool] | None = None) -> B
 def spec_text(spec: BreakpointSpec) -> str:
     """A spec in its normal form, with all suffixes: :func:`parse_spec` reads it back as the same spec."""
     return " ".join([locspec_text(spec), *spec.suffixes])
+
+
+def specs_in(line: str) -> list[str]:
+    """The specs of a line that has several of them, with white space between.
+
+    One in quotes may have spaces itself; a suffix goes with the spec before it, and takes the rest of the line.
+    Raises SpecError.
+    """
+    found = []
+    rest = line.strip()
+    while rest:
+        quote = rest[0] if rest[0] in "'\"" else ""
+        end = rest.find(quote, 1) if quote else next(_top_level(rest, 0), len(rest))
+        if end < 0:
+            raise SpecError(f"the quote is not closed: {rest}", "quotes are for a spec with spaces in it")
+        spec, rest = rest[len(quote) : end], rest[end + len(quote) :].strip()
+        if not quote and _KEYWORD.match(f" {rest}"):
+            spec, rest = f"{spec} {rest}", ""
+        found.append(spec)
+    return found
 
 
 def same_place(first: BreakpointSpec, second: BreakpointSpec, directory: str = ".") -> bool:
@@ -140,11 +162,11 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
         value, at = _READERS[field](body, match.end())
         if field == "hits" and isinstance(value, str):
             field = "hit_condition"
-        if field in ("fast", "counts") and spec.language is Language.PYTHON:
+        if field in ("fast", *_COUNTING) and spec.language is Language.PYTHON:
             raise Problem(
                 f"{word!r} is for native code", match.start("word"), "leave it out: Python is asked itself"
             )
-        if field == "counts" and spec.kind in _UNTRACED:
+        if field in _COUNTING and spec.kind in _UNTRACED:
             raise Problem(f"{word!r} is for functions and lines", match.start("word"), "name one")
         if field == "outermost" and spec.language is Language.PYTHON and "::" in value:
             raise Problem(
@@ -152,7 +174,10 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
                 match.start("word"),
                 "for example outermost package.module.function",
             )
+        if seen >= {"counts", "records"}:
+            raise Problem("'trace' counts too", match.start("word"), "leave 'count' out")
         spec = replace(spec, **{field: value})
+        spec = replace(spec, counts=spec.counts or spec.records)
         if spec.fast and spec.outermost is not None:
             raise Problem(
                 "'fast' does not go with 'outermost': the stack is not looked at in the process",
@@ -160,11 +185,16 @@ def _with_suffixes(spec: BreakpointSpec, body: str, at: int) -> BreakpointSpec:
                 "leave one of them out",
             )
         if spec.counts and not seen.isdisjoint(_STOPPING):
+            counting = "trace" if spec.records else "count"
             raise Problem(
-                "'count' goes with 'if' and 'thread' alone: it never stops",
+                f"{counting!r} goes with 'if' and 'thread' alone: it never stops",
                 match.start("word"),
-                f"for example {spec.text} count if $rdi > 4096",
+                f"for example {spec.text} {counting} if $rdi > 4096",
             )
+    if spec.times and not spec.counts:
+        raise Problem(
+            "'time' goes with 'trace' or 'count'", _next_word(body, at), f"for example {spec.text} trace time"
+        )
     return spec
 
 
@@ -255,7 +285,7 @@ def _read_condition(body: str, at: int) -> tuple[str, int]:
 def _is_suffixes(body: str, at: int) -> bool:
     """Whether ``body[at:]`` holds nothing but suffixes, and the first of them cannot be part of an expression."""
     match = _KEYWORD.match(body, at)
-    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast", "count"):
+    if match is None or match["word"] in ("if", "temporary", "tbreak", "fast", "count", "trace", "time"):
         return False
     while at < len(body):
         match = _KEYWORD.match(body, at)
@@ -297,6 +327,7 @@ def _spec_error(text: str, problem: Problem) -> SpecError:
     return SpecError(f"{problem.message}\n  {shown}\n  {caret}", problem.hint)
 
 
+_COUNTING = ("counts", "records", "times")
 _STOPPING = ("temporary", "hits", "log", "fast", "outermost")  # what means a stop, or its place
 _UNTRACED = (
     BreakpointKind.DATA,
@@ -312,6 +343,8 @@ _FIELD_OF = {
     "tbreak": "temporary",
     "fast": "fast",
     "count": "counts",
+    "trace": "records",
+    "time": "times",
     "hits": "hits",
     "thread": "thread",
     "log": "log",
@@ -322,6 +355,8 @@ _READERS: dict[str, Callable[[str, int], tuple[Any, int]]] = {
     "temporary": _read_nothing,
     "fast": _read_nothing,
     "counts": _read_nothing,
+    "records": _read_nothing,
+    "times": _read_nothing,
     "hits": _read_hits,
     "thread": _read_thread,
     "log": _read_log,

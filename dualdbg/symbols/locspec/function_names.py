@@ -18,7 +18,7 @@ _CONVERSION = re.compile(
 _TRAILER = re.compile(r"(?:\s*(?:const|volatile|noexcept|&&?|\[clone [^\]]*\]|\[abi:\w+\]))*")
 _COMPONENT = re.compile(r"~?[\w$?*.]+~?")
 
-SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count'
+SUFFIXES = 'if CONDITION, hits N, log "text {expr}", thread T, outermost FUNCTION, temporary, fast, count, trace, time'
 
 
 class Problem(Exception):
