@@ -220,6 +220,8 @@ class TargetState:
             assert self.stop.epoch == self.epoch, f"stop of epoch {self.stop.epoch} at {self.epoch}"
         if self.grip is Grip.HALTED:
             assert self.holder is not None, "halted for nobody"
+        if self.grip is Grip.SHOWN and self.departure is None:
+            assert not self.halts, "a halt is waited for at a stop, which serves as well"
         if self.grip in (Grip.FREE, Grip.HALTED):
             assert self.native is None, f"{self.native} is not shown any more"
         if self.grip is Grip.FREE:

@@ -25,7 +25,9 @@ def continue_with_something_to_do(seed: int) -> None:
 
 
 def call_before_the_stop_is_told(seed: int) -> None:
-    """At a native stop that is read still the user has gdb call a function, which may meet another breakpoint."""
+    """At a native stop that is read still the user has gdb call a function, which may meet another breakpoint; and
+    work of ours wants a halt meanwhile.
+    """
     life = Races()
     life.begin(seed, "launched")
     state = life.session.loop.state
@@ -35,6 +37,7 @@ def call_before_the_stop_is_told(seed: int) -> None:
             if state.prepared is None and not life.front.stopped:
                 life.time_passes(0.001)
         life.asks("call", 1)
+        life.halts_beside_the_commands(0.0)
         life.time_passes(0.2)
         life.goes_on("continue", None)
         life.time_passes(7.0)

@@ -6,6 +6,7 @@ from ...model import Language, Reason, State
 from ..effects import Effects, Halt, Resume
 from ..state import Grip, TargetState
 from ..stops.facts import NativeFacts, NativeHold, Picture, Show
+from .grip import answer_halts
 
 
 def begin(state: TargetState) -> Effects:
@@ -64,6 +65,7 @@ def keep_held(state: TargetState, halt: Halt, hold: NativeHold | None) -> Effect
     if state.holder is halt:
         state.holder = None
         state.grip, state.native = Grip.SHOWN, hold
+        return answer_halts(state, False)
     return []
 
 
