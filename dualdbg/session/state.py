@@ -213,12 +213,17 @@ class TargetState:
         stopped = self.phase in STOPPED
         assert (self.stop is not None) == stopped, f"{self.phase} with stop {self.stop}"
         if self.phase is State.NATIVE_STOPPED:
+            assert self.native is not None, "a native stop is shown, and nothing is known of it"
             assert self.grip in (Grip.SHOWN, Grip.JUDGING), f"a native stop is shown, and gdb {self.grip}"
             assert self.step is None, f"a native stop is shown, and {self.step} goes on"
         if self.stop is not None:
             assert self.stop.epoch == self.epoch, f"stop of epoch {self.stop.epoch} at {self.epoch}"
         if self.grip is Grip.HALTED:
             assert self.holder is not None, "halted for nobody"
+        if self.grip is Grip.SHOWN and self.departure is None:
+            assert not self.halts, "a halt is waited for at a stop, which serves as well"
+        if self.grip in (Grip.FREE, Grip.HALTED):
+            assert self.native is None, f"{self.native} is not shown any more"
         if self.grip is Grip.FREE:
             assert self.holder is None or self.is_over, "the target runs during work of ours"
         if self.departure is not None:

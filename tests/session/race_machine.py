@@ -122,11 +122,12 @@ class Races(RuleBasedStateMachine):
         self.world.thawed.clear()
         session.run()
         session.background(self._watch_death())
-        await loop.ask(attached, NativeHold(stop, PID, MAIN))
+        hold = NativeHold(stop, PID, MAIN)
+        await loop.ask(attached, hold)
         if self.world.chance.random() < 0.5:
             await loop.ask(run_for_a_moment)
             await asyncio.sleep(0.01)
-            await loop.ask(keep_held, await session.halts.begin())
+            await loop.ask(keep_held, await session.halts.begin(), hold)
         await loop.ask(attach_ready, Picture(Thread(PID, "python"), None), Reason.PAUSE, "attached")
         await loop.ask(tell_attached, loop.state.epoch)
 
@@ -325,7 +326,8 @@ class Races(RuleBasedStateMachine):
 
     async def _halt(self, seconds: float) -> None:
         halts, world = self.session.halts, self.world
-        halt = await halts.begin()
+        patience = world.chance.choice((0.001, LONG))  # whoever has the less gives up, perhaps beside another
+        halt = await asyncio.wait_for(halts.begin(), patience)
         try:
             await asyncio.sleep(seconds)
             if world.runs:
@@ -387,18 +389,6 @@ class Races(RuleBasedStateMachine):
             rule.function(self, **{name: chance.choice(CHOICES[name]) for name in rule.arguments})
         self.teardown()
 
-    def continue_with_something_to_do(self, seed: int) -> None:
-        """A Python breakpoint is set at a native stop: the thread waits for debugpy where it is back in Python."""
-        self.begin(seed, "launched")
-        self._at(self.world.get_signal)
-        self.time_passes(0.1)
-        self._command("break", lambda: self.session.breakpoints.add(PYTHON_LINE))
-        self.goes_on("continue", None)
-        self.time_passes(0.1)
-        for number in list(self.world.step_breakpoints):
-            self._at(partial(self.world.hit, number))
-        self.teardown()
-
     # -- how it is done ------------------------------------------------------------------------------
 
     def _at(self, act: Callable[[], object]) -> None:
@@ -443,7 +433,7 @@ class Races(RuleBasedStateMachine):
             elif not task.cancelled() and (error := task.exception()) is None:
                 assert task not in self.too_late, f"{name} was obeyed after the end"
             elif not task.cancelled():
-                assert isinstance(error, DualdbgError), error
+                assert isinstance(error, (DualdbgError, asyncio.TimeoutError)), error
                 answered = not isinstance(error, EngineTimeout) or isinstance(error, (AnswerOwed, NoAnswer))
                 assert answered, f"{name} was not answered: {error}"
         self.commands = waiting

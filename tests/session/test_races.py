@@ -25,6 +25,11 @@ from hypothesis.stateful import (
 from dualdbg.model import Exit
 
 from .race_choices import STEPS_OF_A_LIFE
+from .race_lives import (
+    a_native_stop_while_python_is_read,
+    call_before_the_stop_is_told,
+    continue_with_something_to_do,
+)
 from .race_machine import Races
 
 pytestmark = pytest.mark.pure  # the session's own parts could start processes, for what no rule asks
@@ -90,8 +95,13 @@ def test_walks_take_every_transition() -> None:
         except Exception as error:
             raise AssertionError(f"Races().walk({seed}) does it again") from error
     assert Races.steps - before > 25 * len(seeds)  # 10,000 in `make check`
-    for seed in range(30):
-        Races().continue_with_something_to_do(seed)
+    for live in (
+        continue_with_something_to_do,
+        call_before_the_stop_is_told,
+        a_native_stop_while_python_is_read,
+    ):
+        for seed in range(30):
+            live(seed)
     assert set(Races.taken) >= REACHED, f"never taken: {REACHED - set(Races.taken)}"
 
 

@@ -59,7 +59,6 @@ from dualdbg.session.transitions.python import (
 )
 from tests.session.state_rows import (
     HIT,
-    INTERRUPTED,
     LIBRARY,
     PICTURE,
     PID,
@@ -229,18 +228,6 @@ def test_a_call_of_the_users_may_meet_a_stop_that_is_not_told_yet() -> None:
     with pytest.raises(WrongState):
         leave_natively(state, None, False, None, False)
     assert state.grip is Grip.JUDGING
-
-
-def test_what_was_read_of_a_stop_is_stale_where_a_call_of_the_users_has_met_another_one() -> None:
-    state = running()
-    prepared = hit(state)
-    effects = native_stopped(state, INTERRUPTED)
-    assert Forget() in effects, "it is about to be told"
-    again = one(effects, PrepareNative)
-    assert isinstance(again, PrepareNative) and native_ready(state, prepared, PICTURE) == []
-    native_ready(state, again, PICTURE)
-    assert Forget() in native_stopped(state, INTERRUPTED)
-    assert state.phase is State.NATIVE_STOPPED and state.grip is Grip.SHOWN
 
 
 def test_gdb_may_refuse_to_let_an_attached_program_run_for_a_moment() -> None:

@@ -1,13 +1,14 @@
-"""Rows of the session's table about halts and pauses: each was a race that real processes met. Pure."""
+"""Rows of the session's table about halts, pauses and calls: each was a race that real processes met. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from dualdbg.backends.events import PythonCause, PythonStopped
-from dualdbg.model import Exit, Exited, Reason, Thread
+from dualdbg.model import Exit, Exited, Reason, State, Thread
 from dualdbg.session.effects import (
     AnswerHalt,
+    Forget,
     Halt,
     Interrupt,
     Post,
@@ -32,6 +33,7 @@ from dualdbg.session.transitions.python import (
 )
 from tests.session.state_rows import (
     HIT,
+    INTERRUPTED,
     LIBRARY,
     PICTURE,
     PID,
@@ -146,3 +148,15 @@ def test_nothing_is_told_after_the_end() -> None:
     assert native_stopped(state, HIT) == []
     assert python_stopped(state, PYTHON) == []
     assert exited(state, Exit(1)) == []
+
+
+def test_what_was_read_of_a_stop_is_stale_where_a_call_of_the_users_has_met_another_one() -> None:
+    state = running()
+    prepared = hit(state)
+    effects = native_stopped(state, INTERRUPTED)
+    assert Forget() in effects, "it is about to be told"
+    again = one(effects, PrepareNative)
+    assert isinstance(again, PrepareNative) and native_ready(state, prepared, PICTURE) == []
+    native_ready(state, again, PICTURE)
+    assert Forget() in native_stopped(state, INTERRUPTED)
+    assert state.phase is State.NATIVE_STOPPED and state.grip is Grip.SHOWN

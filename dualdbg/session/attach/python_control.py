@@ -184,10 +184,11 @@ class PythonControl:
 
     async def _run_for_a_moment(self) -> None:
         """A thread is using the interpreter's queue: let it finish."""
+        hold = self._loop.state.native
         await self._loop.ask(run_for_a_moment)
         await asyncio.sleep(0.01)
         halt = await self._halts.begin(_CALL_DEADLINE)
-        await self._loop.ask(keep_held, halt)
+        await self._loop.ask(keep_held, halt, hold)
 
     async def _call(self, captured: Captured, sleeper: ThreadReport) -> None:
         """Have gdb run the text in a thread that sleeps where the interpreter itself runs Python code when woken."""

@@ -6,6 +6,7 @@ from ...model import Language, Reason, State
 from ..effects import Effects, Halt, Resume
 from ..state import Grip, TargetState
 from ..stops.facts import NativeFacts, NativeHold, Picture, Show
+from .grip import answer_halts
 
 
 def begin(state: TargetState) -> Effects:
@@ -50,7 +51,7 @@ def run_for_a_moment(state: TargetState) -> Effects:
     """The process that is being attached to runs until :func:`keep_held`, and nobody is told."""
     if not _is_held(state):
         return []
-    state.grip = Grip.FREE
+    state.grip, state.native = Grip.FREE, None
     return [Resume()]
 
 
@@ -59,11 +60,12 @@ def _is_held(state: TargetState) -> bool:
     return state.phase is State.RUNNING and state.grip is Grip.SHOWN
 
 
-def keep_held(state: TargetState, halt: Halt) -> Effects:
-    """The halt that ended :func:`run_for_a_moment` lasts: gdb holds the process for the user again."""
+def keep_held(state: TargetState, halt: Halt, hold: NativeHold | None) -> Effects:
+    """The halt that ended :func:`run_for_a_moment` lasts: gdb holds the process for the user again, as before."""
     if state.holder is halt:
         state.holder = None
-        state.grip = Grip.SHOWN
+        state.grip, state.native = Grip.SHOWN, hold
+        return answer_halts(state, False)
     return []
 
 

@@ -74,7 +74,7 @@ def target_died(state: TargetState) -> Effects:
     """The process was killed while gdb holds it. gdb notices that only when it lets the target run."""
     if state.is_over or state.grip is not Grip.SHOWN:
         return []
-    state.departure = state.prepared = state.holder = None
+    state.departure = state.prepared = state.native = state.holder = None
     effects: Effects = []
     if state.phase is State.NATIVE_STOPPED:
         state.epoch += 1

@@ -132,13 +132,13 @@ def _pass_over(state: TargetState, verdict: PassOver) -> Effects:
     state.pause.natively = state.pause.natively or verdict.pause
     if state.phase is State.NATIVE_STOPPED:  # only the user goes on from a stop that is shown
         state.grip = Grip.SHOWN
-        return []
+        return answer_halts(state, False)
     # It came in a call that the user asked for, before the stop that is to be shown was told.
     # What was read of that one is stale, and not told.
     if state.prepared is not None:
         facts = replace(state.prepared.facts)
         state.grip, state.facts, state.prepared = Grip.SHOWN, facts, replace(state.prepared, facts=facts)
-        return [state.prepared]
+        return [*answer_halts(state, False), state.prepared]
     if state.holder is not None:  # the stop came in the middle of work of ours
         state.grip = Grip.HALTED
         return []

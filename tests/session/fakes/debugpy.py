@@ -55,6 +55,8 @@ class FakeDebugpy:
             raise EngineLost("debugpy is not connected")
         if request.command in ("evaluate", "stackTrace") and self._world.chance.random() < 0.01:
             self.silent += 1
+            asked = request.arguments or {}
+            self._world.is_left_unread(asked.get("threadId", asked.get("frameId", 0) // _FRAMES))
             await asyncio.sleep(deadline)
             self.silent -= 1
             raise NoAnswer(f"debugpy did not answer {request.command} within {deadline:g} s")

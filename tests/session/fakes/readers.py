@@ -166,20 +166,14 @@ class MarkedPythonHits:
     async def at_stop(self, hold: PythonHold) -> Met | None:
         met = await self.real.at_stop(hold)
         await asyncio.sleep(self.world.delay())
-        if self.world.chance.random() < 0.01:
-            self._cannot_tell(hold)
+        if self.world.chance.random() < self.world.unanswered:
+            self.world.is_left_unread(hold.event.debugpy_thread)
+            raise NoAnswer("debugpy did not answer in time")
         mark = hold.event.description
         if not mark or met is None or not met[0]:
             return met
         _count(self.asked, mark, self.world)
         return met[0], mark
-
-    def _cannot_tell(self, hold: PythonHold) -> None:
-        """The stop is shown as it is then, without its mark."""
-        held = self.world.python.get(hold.event.debugpy_thread)
-        if held is not None and held.mark == hold.event.description:
-            held.counts = False
-        raise NoAnswer("debugpy did not answer in time")
 
 
 def _count(asked: dict[str, int], mark: str, world: World) -> None:

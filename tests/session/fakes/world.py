@@ -75,6 +75,7 @@ class World:
     wants: Callable[[int], bool] = lambda number: False
     wants_in_python: Callable[[int], bool] = lambda number: False
     changes: int = 0
+    unanswered: float = 0.01  # of what is asked about a Python stop
     points: dict[int, Point] = field(default_factory=dict)  # of gdb, by its numbers
     lines: tuple[int, ...] = ()  # debugpy's numbers of the breakpoints that it has
     threads: dict[int, int] = field(default_factory=lambda: dict(TIDS))  # OS thread ids by gdb's numbers
@@ -248,6 +249,11 @@ class World:
         self.python[number] = Held(cause, counts, mark, depth, inner, self.changes)
         self.python_step = None
         self.report(PythonStopped(cause, number, description=mark, breakpoints=breakpoints))
+
+    def is_left_unread(self, number: int) -> None:
+        """What debugpy holds the thread for is not known: the stop may be shown as it is, without its mark."""
+        if number in self.python:
+            self.python[number].counts = False
 
     def exit(self) -> None:
         if not self.alive:
