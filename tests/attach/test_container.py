@@ -25,7 +25,8 @@ cd {root}
 mkdir -p opt/python opt/app proc usr dev old
 mount --bind {prefix} opt/python; mount --rbind /usr usr; mount --rbind /dev dev
 for name in bin lib lib64; do
-    if [ -L /$name ]; then ln -s usr/$name $name; else mkdir $name; mount --bind /$name $name; fi
+    if [ -L /$name ]; then ln -s usr/$name $name
+    elif [ -d /$name ]; then mkdir $name; mount --bind /$name $name; fi  # there is no lib64 on AArch64
 done
 cp {samples}/*.so {program} opt/app
 mount -t proc proc proc
