@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from dualdbg.patience import patient
 from tests.support import ROOT, require
 
 DOWNLOADS = ROOT / "build" / "editors"
@@ -28,7 +29,7 @@ def npm_package(name: str, version: str) -> Path:
                 capture_output=True,
                 text=True,
                 cwd=folder,
-                timeout=300,
+                timeout=patient(300),
             )
             require(done.returncode == 0, f"npm's registry: {done.stderr[-300:]}")
             if not final.is_dir():

@@ -12,10 +12,13 @@ from dualdbg_shared.producers import is_optimized
 from . import blocks, control_flow, function_locations
 from .control_flow import reached
 from .function_code import flows_of, following_in
+from .source_lines import begins_statement_of
 from .stack_protector import guard_in
 
 # What drops a reference. Cython does that behind a loop and on the way to a handler, on the line that came before.
 _DROPS = {"_Py_Dealloc", "_Py_DecRef", "Py_DECREF", "Py_XDECREF", "_Py_DECREF", "_Py_XDECREF", "Py_DecRef"}
+
+_NEAR = 100  # instructions
 
 
 class Place(NamedTuple):
@@ -210,6 +213,35 @@ def line_in(address: int, name: str | None) -> tuple[str, int] | None:
             sal = gdb.find_pc_line(address)
             return (sal.symtab.fullname(), sal.line) if sal.symtab is not None else None
         inner = block
+    return None
+
+
+def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
+    """File and line of an address in the author's code of Cython.
+
+    Where a statement begins it is that one's, though code that was inlined by a later line was moved there; where the
+    address has a line of Python's headers, without a call that is known, the one to which control comes next.
+    """
+    position = gdb.find_pc_line(address)
+    is_own = position.symtab is not None and position.symtab.filename.endswith(CYTHON_SOURCES)
+    if is_own and begins_statement_of(address, position):
+        return position.symtab.fullname(), position.line
+    if file is None or not file.endswith(".h"):
+        return file, line
+    return _next_line(address) or (file, line)
+
+
+def _next_line(address: int) -> tuple[str, int] | None:
+    """The line of the author's to which control comes next, where no branch is taken; None where it is far away."""
+    code = control_flow.Code()
+    for _ in range(_NEAR):
+        at = line_in(address, None)
+        if at is not None and at[0].endswith(CYTHON_SOURCES):
+            return at
+        behind = code.following(address)
+        if not behind:
+            break
+        address = behind[0]
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_SOURCES
 from dualdbg_shared.libraries import is_system_source
 
 from .blocks import (
@@ -145,28 +144,6 @@ def _file_of(block: gdb.Block | None) -> str | None:
     return None
 
 
-def line_of_cython(address: int, file: str | None, line: int | None) -> tuple[str | None, int | None]:
-    """File and line of an address in the author's code of Cython.
-
-    Where a statement begins it is that one's, though code that was inlined by a later line was moved there; where the
-    address has a line of Python's headers, without a call that is known, the next one of the source.
-    """
-    position = gdb.find_pc_line(address)
-    is_own = position.symtab is not None and position.symtab.filename.endswith(CYTHON_SOURCES)
-    if is_own and _begins_statement(address, position):
-        return position.symtab.fullname(), position.line
-    block = inner_function(address)
-    if block is None or file is None or not file.endswith(".h"):
-        return file, line
-    for _ in range(_MOST_RUNS):
-        if position.last is None or position.last + 1 >= block.end:
-            break
-        position = gdb.find_pc_line(position.last + 1)
-        if position.symtab is not None and position.symtab.filename.endswith(CYTHON_SOURCES):
-            return position.symtab.fullname(), position.line or line
-    return file, line
-
-
 def is_moved(address: int, block: gdb.Block) -> bool:
     """Whether control comes here to a part of an inlined function that the compiler has moved among the code around.
 
@@ -179,7 +156,7 @@ def is_moved(address: int, block: gdb.Block) -> bool:
     table, at = position.symtab.linetable(), address
     while is_in(at, block):
         position = gdb.find_pc_line(at)
-        if position.symtab is None or position.last is None or _begins_statement(at, position):
+        if position.symtab is None or position.last is None or begins_statement_of(at, position):
             return False
         at = position.last + 1
     return has_statements(table, block)
@@ -198,5 +175,6 @@ def begins_statement(address: int) -> bool:
     return any(row.pc == address for line in lines for row in table.linetable().line(line) or ())
 
 
-def _begins_statement(address: int, position: gdb.Symtab_and_line) -> bool:
+def begins_statement_of(address: int, position: gdb.Symtab_and_line) -> bool:
+    """Whether a statement of the line of ``position`` begins at an address."""
     return any(row.pc == address for row in position.symtab.linetable().line(position.line) or ())

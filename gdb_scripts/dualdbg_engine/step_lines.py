@@ -17,13 +17,16 @@ def other_lines(pc: int) -> list[dict[str, Any]]:
     """Where control comes to lines of the author's in the function around ``pc``, what was inlined there included.
 
     Rows have ``address``, ``file``, ``line``, ``function``, the C name of the author's function, ``is_inlined``, and
-    ``is_inner``: it was inlined into the function at ``pc``. Empty where no code of the author's is at ``pc``.
+    ``is_inner``: it was inlined into the function at ``pc``. Empty where no code of the author's is at ``pc``, or where
+    it is not known to where control goes from there.
     """
     outer = blocks.outer_function(pc)
     around = [instance_of(block) for block in authors_around(pc)]
     if outer is None or not around:
         return []
     function = function_at(blocks.entry_of(outer), outer.end)
+    if pc not in function.following:
+        return []
     rows = []
     for address in function.entered:
         place = function.places[address]
@@ -54,7 +57,7 @@ def insert_step_lines(number: int, pc: int, top: int, places: list[list[Any]]) -
         return []
     following = function_at(blocks.entry_of(outer), outer.end).following
     names = dict(places)
-    met = reached(following.get(pc, []), lambda address: [] if address in names else following[address])
+    met = reached(following[pc], lambda address: [] if address in names else following[address])
     return [
         breakpoints.insert_at_function(address, names[address], number, top)
         for address in sorted(met)

@@ -9,7 +9,7 @@ from dualdbg_helpers import cython_frames
 from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 
-from . import source_lines
+from . import cython_lines, source_lines
 from .blocks import is_same, shown_function
 from .deletions import when_gone
 from .stack_protector import behind_guard
@@ -165,7 +165,7 @@ def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
     line = position.line if table is not None and position.line else None
     if function is not None and is_cython_authors(function.name):
         if cython_frames.is_innermost(frame):
-            file, line = source_lines.line_of_cython(frame.pc(), file, line)
+            file, line = cython_lines.line_of_cython(frame.pc(), file, line)
     elif function is not None and frame.newer() is None and frame.type() == gdb.NORMAL_FRAME:
         file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     elif function is not None and is_call and frame.level() == 1:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dualdbg.patience import patient
 from tests.snapshot.test_command import dualdbg
 from tests.support import build_native, read_ready
 
@@ -19,10 +20,13 @@ PROGRAM = Path(__file__).parent / "programs" / "states.py"
 def in_state(
     kind: str, python: str | Path = sys.executable, seconds: float = 0.0
 ) -> Iterator[subprocess.Popen[str]]:
-    """The program, standing in the state ``kind``; a byte on its input frees it."""
+    """The program, standing in the state ``kind``; a byte on its input frees it, and it works for ``seconds`` then.
+
+    That is time for a debugger to come, so that the patience counts for it.
+    """
     path = str(build_native(python)) if kind.startswith("native") else ""
     with subprocess.Popen(
-        [str(python), str(PROGRAM), kind, str(seconds)],
+        [str(python), str(PROGRAM), kind, str(patient(seconds))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -72,7 +76,7 @@ def is_traced_by_gdb(pid: int) -> bool:
 
 def answer_of(process: subprocess.Popen[str]) -> str:
     """What the program says of itself once it is freed."""
-    output, _ = process.communicate("x", timeout=120)
+    output, _ = process.communicate("x", timeout=patient(120))
     assert process.returncode == 0
     return output
 

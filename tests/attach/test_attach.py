@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.attach.driver import (
     PROGRAM,
@@ -184,7 +185,7 @@ def test_a_batch_does_not_wait_where_nothing_can_stop_the_program(tmp_path: Path
                 wait_until(lambda: is_traced_by_gdb(process.pid), 60, "gdb is attached")
                 wait_until(lambda: state_of(process.pid) == "S" and traps_in(process.pid), 60, "it runs")
                 process.terminate()
-                output, _ = session.communicate(timeout=60)
+                output, _ = session.communicate(timeout=patient(60))
                 assert "nothing would stop" not in output and session.returncode != 3, output
         finally:
             process.kill()
@@ -255,7 +256,7 @@ def test_two_installations(tmp_path: Path) -> None:
         done = attach(process.pid, "-b", "py:tick", "-x", "continue", "--log-dir", str(logs))
         talk = [(logs / f"{name}.log").read_text()[-4000:] for name in ("session", "debugpy")]
         assert "Breakpoint 1: Python" in done.stdout, "\n".join([done.stdout, done.stderr, *talk])
-        done = subprocess.run([*words, str(process.pid)], capture_output=True, timeout=120, **place)
+        done = subprocess.run([*words, str(process.pid)], capture_output=True, timeout=patient(120), **place)
         assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
         with open(tmp_path / "other" / "dualdbg" / "target" / "bootstrap" / "dualdbg_probe.py", "a") as file:
             file.write("# another version\n")

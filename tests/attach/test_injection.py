@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import TargetError
+from dualdbg.patience import patient
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
 from dualdbg.session.attach.python_control import awaited
 from dualdbg.session.attach.safe_waits import sleeping_safely
@@ -178,7 +179,7 @@ def test_nothing_is_called_where_the_main_interpreter_runs_no_code(version: str,
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             wait_until(lambda: reads_input(process.pid), what="the main thread waits for its input")
             done = dualdbg("attach", str(process.pid), "--no-stacks", "--batch", "-x", "info threads")
-            rest = process.communicate("x", timeout=60)
+            rest = process.communicate("x", timeout=patient(60))
         finally:
             process.kill()
     assert (process.returncode, *rest) == (0, "", ""), done.stdout + done.stderr
@@ -271,7 +272,7 @@ def test_the_names_of_the_main_module_are_the_programs_own(
             words = ("-b", f"{script}:3", "-x", "continue", "-x", "delete 1", "-x", "detach")
             done = dualdbg("attach", "--json", "--no-stacks", "--batch", *words, str(process.pid))
             assert [stop["reason"] for stop in done.of("stopped")][1:] == ["breakpoint"], done
-            assert process.communicate("x\n", timeout=60)[0] == "[]\n"
+            assert process.communicate("x\n", timeout=patient(60))[0] == "[]\n"
             assert process.returncode == 0
         finally:
             process.kill()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
 from dualdbg.session import preloads
 from dualdbg.shared import quiet_signal
@@ -87,7 +88,7 @@ def gdb(*commands: str) -> subprocess.CompletedProcess[str]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
     )
 
 
@@ -102,7 +103,7 @@ def test_a_target_that_has_stopped_by_itself_gets_no_signal_for_its_next_run() -
         )
         assert f"$1 = {process.pid}" in done.stdout, done.stdout + done.stderr
         assert re.search(r"^SIGURG\s+No\s+No\s+Yes", done.stdout, re.MULTILINE), done.stdout
-        output, _ = process.communicate("x", timeout=60)
+        output, _ = process.communicate("x", timeout=patient(60))
         assert (process.returncode, output) == (0, "left\n")
 
 
@@ -135,7 +136,7 @@ def test_signals_from_outside_do_not_cut_a_call_by_gdb_short(tmp_path: Path, nam
         done = gdb("set confirm off", f"attach {process.pid}", f"source {sends}", "detach")
         assert "it returned True" in done.stdout, done.stdout + done.stderr
         process.send_signal(signal.SIGCONT)
-        output, _ = process.communicate("x", timeout=60)
+        output, _ = process.communicate("x", timeout=patient(60))
         assert (process.returncode, output) == (0, "left\n")
 
 
@@ -157,9 +158,9 @@ def test_gdb_dies_with_its_interrupt_on_the_way(first: str, how: str) -> None:
             gdb.stdin.write(f"source {entry}\nattach {process.pid}\ncontinue &\n")
             gdb.stdin.write(f"python {sends}; os.kill(os.getpid(), 9)\n")
             gdb.stdin.flush()
-            assert gdb.wait(60) == -signal.SIGKILL
+            assert gdb.wait(patient(60)) == -signal.SIGKILL
         wait_until(lambda: "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text(), 20, "free")
-        output, _ = process.communicate("x", timeout=60)
+        output, _ = process.communicate("x", timeout=patient(60))
         assert (process.returncode, output) == (0, "left\n")
 
 
@@ -202,8 +203,8 @@ def test_a_program_gets_no_signal_when_gdb_lets_go_of_it(tmp_path: Path) -> None
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=patient(120),
         )
         assert done.stdout.count("detached") == 12, done.stdout + done.stderr
-        output, _ = process.communicate("x", timeout=60)
+        output, _ = process.communicate("x", timeout=patient(60))
         assert (process.returncode, output) == (0, "left\n")

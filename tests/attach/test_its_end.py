@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import support
 from tests.attach.driver import state_of
 
@@ -113,8 +114,8 @@ def test_it_is_killed_while_gdb_holds_it(program: subprocess.Popen[bytes]) -> No
         program.kill()
         exited = attached.until("exited")
         assert (exited["code"], exited["signal"]) == (None, signal.SIGKILL)
-        assert attached.session.wait(60) == 128 + signal.SIGKILL
-    assert program.wait(60) == -signal.SIGKILL  # its parent has heard of it as well
+        assert attached.session.wait(patient(60)) == 128 + signal.SIGKILL
+    assert program.wait(patient(60)) == -signal.SIGKILL  # its parent has heard of it as well
 
 
 @pytest.mark.parametrize("time", range(3))
@@ -127,7 +128,7 @@ def test_a_signal_ends_many_threads(program: subprocess.Popen[bytes], time: int)
         stop = attached.until("stopped")
         assert stop["description"] == "SIG40, Real-time event 40"
         attached.type("continue")
-        program.wait(60)  # whoever reaps it takes its status along
+        program.wait(patient(60))  # whoever reaps it takes its status along
         exited = attached.until("exited")
         assert exited["signal"] in ({40} if support.KERNEL_TELLS else {40, None})
         assert exited["code"] is None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.attach.driver import attach, attached, tracer_of
 from tests.dap.samples import line_of
@@ -30,7 +31,7 @@ def staying(version: str) -> Iterator[subprocess.Popen[str]]:
         try:
             read_ready(process)
             yield process
-            output, errors = process.communicate("x", timeout=60)
+            output, errors = process.communicate("x", timeout=patient(60))
         finally:
             process.kill()
     assert (process.returncode, output.splitlines()[-1], errors) == (0, "stayed None", "")

@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.attach.driver import (
     answer_of,
@@ -77,8 +78,8 @@ def test_gdb_is_ended_while_the_program_runs_code_of_ours(tmp_path: Path, number
             gdb = psutil.Process(tracer_of(process.pid))
             gdb.send_signal(number)
             (tmp_path / "go").touch()
-            gdb.wait(60)
-            session.wait(60)
+            gdb.wait(patient(60))
+            session.wait(patient(60))
         (tmp_path / "end").touch()
         assert "left\n" in process.stdout.read()
         assert process.stderr.read() == ""  # also where pydevd had begun, and found nobody to talk to
@@ -108,7 +109,7 @@ def test_the_end_of_a_session_whose_gdb_does_not_answer(stuck: str, number: sign
                     lambda: gdb.status() == psutil.STATUS_SLEEPING and sleeps(gdb.pid), 60, "gdb is busy"
                 )
             session.send_signal(number)
-            session.communicate(timeout=60)
+            session.communicate(timeout=patient(60))
             assert session.returncode == (-9 if number == signal.SIGKILL else 128 + number)
             wait_until(lambda: tracer_of(pid) == 0 and not traps_in(pid), 60, "its code is as it was")
             wait_until(lambda: state_of(pid) == "S", 60, "it runs")

@@ -13,6 +13,7 @@ from dualdbg.backends.debugpy import DebugpyEngine
 from dualdbg.backends.events import EngineEvent
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import EngineLost
+from dualdbg.patience import patient
 
 
 @asynccontextmanager
@@ -63,7 +64,7 @@ def test_a_posted_request_hears_that_the_connection_is_lost() -> None:
             request = python.set_breakpoints("setExceptionBreakpoints", {"filters": ["raised"]})
             engine.post(request, heard.append, heard.append, lost.set)
             writer.close()
-            await asyncio.wait_for(lost.wait(), 60)
+            await asyncio.wait_for(lost.wait(), patient(60))
 
     asyncio.run(main())
     assert heard == []

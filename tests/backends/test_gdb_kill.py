@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualdbg.backends.events import NativeExited
+from dualdbg.patience import patient
 from tests.probes.holding import held
 
 
@@ -31,4 +32,4 @@ def test_the_end_is_reported(sleeper: subprocess.Popen[bytes], ended_before: boo
             one.engine.running = True  # there is nothing to let go of
 
     asyncio.run(main())
-    assert sleeper.wait(60) == -signal.SIGKILL
+    assert sleeper.wait(patient(60)) == -signal.SIGKILL

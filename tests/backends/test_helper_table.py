@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.backends import gdb_helpers, gdb_probes, gdb_values
+from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
 from dualdbg.session import attaching
 
@@ -83,6 +84,6 @@ def test_gdb_finds_every_function() -> None:
         ["gdb", "-nx", "-nh", "-q", "-batch", "-ex", f"source {entry}", "-ex", code],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
     )
     assert done.stdout.strip() == f"[] {len(table())}", done.stdout + done.stderr

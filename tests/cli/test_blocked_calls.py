@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.refused_calls import KILLED, PTRACE, READ, without
 
 REPOSITORY = Path(__file__).parents[2]
@@ -36,7 +37,7 @@ def dualdbg(*words: str, prefix: tuple[str, ...], folder: Path) -> subprocess.Co
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )
 

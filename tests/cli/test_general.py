@@ -19,6 +19,7 @@ from dualdbg.cli.commands import bug_report
 from dualdbg.cli.parsers import actions_of, command_parsers
 from dualdbg.cli.shell_completion import completion
 from dualdbg.cli.versions import NEEDED, OPTIONAL, of_checkout, versions
+from dualdbg.patience import patient
 from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
@@ -70,7 +71,9 @@ def test_the_commit_of_a_checkout(tmp_path: Path) -> None:
 
     def run(*words: str) -> str:
         command = [git, "-C", str(tmp_path / "one"), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=patient(60)
+        ).stdout.strip()
 
     (tmp_path / "one").mkdir()
     assert of_checkout(tmp_path / "one") == ""
@@ -142,7 +145,7 @@ def test_bash_completes(line: str, found: str, tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=patient(60),
     )
     assert (done.stdout, done.stderr) == (f"{found}\n", "")
 
@@ -158,7 +161,9 @@ def test_fish_completes(line: str, found: str, tmp_path: Path) -> None:
     asks = f"source completion.fish; complete -C '{line}'"
     home = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
     command = [fish, "--no-config", "-c", asks]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=home, timeout=60)
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=home, timeout=patient(60)
+    )
     assert ([row.split("\t")[0] for row in done.stdout.splitlines()], done.stderr) == ([found], "")
 
 
@@ -182,7 +187,9 @@ def test_zsh_completes(line: str, found: str, tmp_path: Path) -> None:
         "PS1": "ready> ",
         "PROMPT_EOL_MARK": "",
     }
-    shell = pexpect.spawn(zsh, ["-f", "-i"], env=environment, encoding="utf-8", timeout=60, cwd=str(tmp_path))
+    shell = pexpect.spawn(
+        zsh, ["-f", "-i"], env=environment, encoding="utf-8", timeout=patient(60), cwd=str(tmp_path)
+    )
     try:
         shell.sendline(
             f"PS1='ready> '; fpath=({tmp_path} $fpath); autoload -U compinit; compinit -u; echo load''ed"
@@ -248,7 +255,7 @@ def test_a_bug_report_of_this_machine(tmp_path: Path, monkeypatch: pytest.Monkey
         capture_output=True,
         text=True,
         env={**os.environ, "MY_TOKEN": "sesame"},
-        timeout=120,
+        timeout=patient(120),
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert f"    dualdbg: {dict(versions())['dualdbg']}\n" in done.stdout

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import require
 
 DUALDBG = [sys.executable, "-m", "dualdbg", "run", "--batch"]
@@ -46,7 +47,7 @@ def written(command: list[str], environment: dict[bytes, bytes], folder: Path) -
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=120,
+        timeout=patient(120),
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

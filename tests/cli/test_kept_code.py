@@ -19,6 +19,7 @@ import pytest
 
 from dualdbg.cli import kept_code
 from dualdbg.cli.kept_code import FEW, KeptCode
+from dualdbg.patience import patient
 from dualdbg.symbols import cache
 
 ENOUGH = FEW + 4  # classes: from 3.13 on one text makes all the methods of a class
@@ -191,7 +192,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     home.write_text("no folder")
     environment = {**os.environ, "HOME": str(home), "XDG_CACHE_HOME": str(home)}
     command = [sys.executable, "-m", "dualdbg", "ps"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patient(60))
     assert (done.returncode, done.stderr) == (0, "")
 
 

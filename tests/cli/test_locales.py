@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import require
 
 PROGRAM = """\
@@ -46,7 +47,7 @@ def dualdbg(folder: Path, env: dict[str, str], *words: bytes | str) -> subproces
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=120,
+        timeout=patient(120),
         env={**plain, "PYTHONPATH": str(Path(__file__).parents[2]), **env},
     )
 

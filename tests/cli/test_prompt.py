@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from tests.cli.driver import Terminal, terminal
 
 Write = Callable[..., Path]
@@ -357,5 +358,5 @@ def test_a_closed_terminal_ends_everything(program: Write) -> None:
         family = [psutil.Process(screen.child.pid)]
         family += family[0].children(recursive=True)
         screen.child.close(force=False)
-        _, alive = psutil.wait_procs(family, timeout=120)
+        _, alive = psutil.wait_procs(family, timeout=patient(120))
         assert not alive

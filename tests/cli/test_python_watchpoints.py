@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.cli.driver import Done, dualdbg
 from tests.support import other_interpreter, wait_until
@@ -352,6 +353,6 @@ def test_in_a_process_that_was_attached_to(version: str, tmp_path: Path) -> None
             assert told == ["attached", "", over, "box.here: N -> N, after program.py:5"], done
         finally:
             (tmp_path / "stop").touch()
-        assert process.wait(60) == 0
+        assert process.wait(patient(60)) == 0
     left = (tmp_path / "left").read_text()
     assert left in (str([None] * 6), str([None] * 2)), left

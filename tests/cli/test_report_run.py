@@ -14,6 +14,7 @@ import pytest
 
 from dualdbg.cli.commands.run import read_options
 from dualdbg.errors import UsageError
+from dualdbg.patience import patient
 
 PROGRAM = """
 import ctypes, os, sys, time
@@ -49,7 +50,7 @@ def _run(folder: Path, *words: str, env: dict[str, str] | None = None) -> subpro
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.known.generated_code import COMPILED_DEBUG
+from dualdbg.patience import patient
 from tests.dap.conftest import adapter, client  # noqa: F401
 from tests.support import ROOT, SAMPLES, require
 
@@ -52,7 +53,7 @@ def _compiled(name: str, **more: str) -> Path:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 check=True,
-                timeout=600,
+                timeout=patient(600),
             )
             done.touch()
     return folder

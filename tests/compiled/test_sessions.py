@@ -14,6 +14,7 @@ import pytest
 
 from dualdbg.known.generated_code import COMPILED_DEBUG
 from dualdbg.model import ProgramLine
+from dualdbg.patience import patient
 from dualdbg.symbols.torch.compiled_code import CompiledCode
 from tests import rows
 from tests.cli.driver import Done, dualdbg
@@ -260,7 +261,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "model.py").write_text(MODEL)
     settings = {**dict(COMPILED_DEBUG), "TORCHINDUCTOR_CACHE_DIR": str(folder / "cache")}
     made = [sys.executable, folder / "model.py", "make", folder / "model.pt2"]
-    subprocess.run(made, env={**os.environ, **settings}, check=True, timeout=600)
+    subprocess.run(made, env={**os.environ, **settings}, check=True, timeout=patient(600))
     return folder / "model.pt2"
 
 
@@ -293,7 +294,7 @@ def test_a_model_that_a_program_in_c_plus_plus_loads(package: Path, tmp_path: Pa
     headers = ["-I", root / "include", "-I", root / "include/torch/csrc/api/include"]
     libraries = ["-L", root / "lib", "-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
     found_at = f"-Wl,-rpath,{root / 'lib'}"
-    subprocess.run([*compiler, *headers, *libraries, found_at], check=True, timeout=600)
+    subprocess.run([*compiler, *headers, *libraries, found_at], check=True, timeout=patient(600))
     words = ["run", "--batch", "--json", "--native", "-b", "model.py:6@kernel", "-x", "bt", "-x", "args"]
     done = dualdbg(*words, "-x", "continue", program, package)
     (stop,) = done.of("stopped")

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import jsonschema
 
 from dualdbg.errors import ProtocolError
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from tests.support import ROOT, SHARED
 
@@ -348,19 +349,19 @@ class StdioAdapter:
         assert self.process.stdin and self.process.stdout
         self.process.stdin.close()
         try:
-            self.process.wait(60)
+            self.process.wait(patient(60))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise AssertionError("the adapter did not end when its input was closed") from None
-        self._drain.join(5)
+        self._drain.join(patient(5))
         self.process.stdout.close()
         return self._stderr.decode("utf-8", "replace")
 
 
 def connect(port: int) -> Client:
     """A client of a listening adapter."""
-    connection = socket.create_connection(("127.0.0.1", port), timeout=120)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=patient(120))
     connection.settimeout(None)
     reading, writing = connection.makefile("rb", 0), connection.makefile("wb", 0)
     client = Client(reading, writing)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 
+from dualdbg.patience import patient
 from tests.support import ROOT, is_running, wait_until
 
 from .client import Client
@@ -51,6 +52,6 @@ class Server:
         """End it; its status and what it wrote to stderr after the first line."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(60)
-        self._reader.join(5)
+        status = self.process.wait(patient(60))
+        self._reader.join(patient(5))
         return status, self._rest

@@ -20,6 +20,7 @@ import pytest
 
 from dualdbg.dap.offer import _STRANGERS
 from dualdbg.errors import UsageError
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from dualdbg.secret_file import read_secret
 from tests import rows
@@ -65,7 +66,7 @@ def attack(mark: Path) -> list[bytes]:
 def say(port: int, data: bytes) -> bytes:
     """Everything that is answered to ``data`` until the server closes the connection."""
     answer = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=120) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=patient(120)) as connection:
         try:
             connection.sendall(data)
             while more := connection.recv(1 << 16):
@@ -159,7 +160,7 @@ def test_a_web_page_in_a_browser(server: Server, program: Write, tmp_path: Path)
         command = [browser, *options, f"http://127.0.0.1:{site.server_address[1]}/"]
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
-                assert sent.wait(60)
+                assert sent.wait(patient(60))
             finally:
                 process.kill()
                 site.shutdown()
@@ -191,7 +192,9 @@ def by_nobody(port: int, data: bytes) -> bytes:
 def run_by_nobody(code: str, data: bytes) -> bytes:
     python = require(shutil.which("python3", path=os.defpath), "a Python that other users may run")
     options: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/", "env": {}}
-    done = subprocess.run([python, "-ISc", code], input=data, capture_output=True, timeout=60, **options)
+    done = subprocess.run(
+        [python, "-ISc", code], input=data, capture_output=True, timeout=patient(60), **options
+    )
     assert done.stderr == b""
     return done.stdout
 
@@ -364,7 +367,7 @@ def test_a_secret_file_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
 def test_other_machines_need_a_secret(address: str) -> None:
     command = [sys.executable, "-m", "dualdbg", "dap", "--listen", address]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=patient(120))
     assert done.returncode == 2 and "--secret-file" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import support
 from tests.attach.driver import in_state, tracer_of
 from tests.support import wait_until
@@ -52,7 +53,7 @@ def test_breakpoints_of_both_languages(busy: subprocess.Popen[str], client: Clie
     client.request("disconnect")
     client.wait_end()
     wait_until(lambda: tracer_of(busy.pid) == 0, what="gdb has let go")
-    assert "[None, None, None]" in busy.communicate("x", timeout=120)[0]
+    assert "[None, None, None]" in busy.communicate("x", timeout=patient(120))[0]
     assert busy.returncode == 0
 
 
@@ -124,7 +125,7 @@ def test_it_lives_on(busy: subprocess.Popen[str], adapter: StdioAdapter, when: s
     else:
         adapter.close()
     wait_until(lambda: tracer_of(busy.pid) == 0, what="gdb has let go")
-    assert "[None, None, None]" in busy.communicate("x", timeout=120)[0]
+    assert "[None, None, None]" in busy.communicate("x", timeout=patient(120))[0]
     assert busy.returncode == 0
 
 
@@ -138,7 +139,7 @@ def test_it_is_ended_when_the_user_says_so(
     client.request(command, {"terminateDebuggee": True} if command == "disconnect" else {})
     assert client.event("exited") == {"exitCode": 137}
     client.event("terminated")
-    assert busy.wait(60) == -signal.SIGKILL
+    assert busy.wait(patient(60)) == -signal.SIGKILL
 
 
 @pytest.fixture
@@ -179,4 +180,4 @@ def test_nothing_is_left_open_in_it(client: Client, tmp_path: Path) -> None:
         client.request("disconnect")
         client.wait_end()
         process.terminate()
-        assert process.communicate(timeout=60)[1] == ""
+        assert process.communicate(timeout=patient(60))[1] == ""

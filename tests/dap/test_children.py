@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import is_running, wait_until
 
@@ -237,7 +238,7 @@ def test_the_end_of_the_program_ends_its_children(
     child.wait_end()
     for pid in pids:
         gone(pid)
-    assert adapter.process.wait(60) == 0
+    assert adapter.process.wait(patient(60)) == 0
 
 
 def test_the_sessions_of_children_hear_that_the_program_is_terminated(
@@ -380,5 +381,5 @@ def test_children_of_a_server_come_to_its_own_port(loader: Callable[[str], Path]
     assert is_running(process_id(client))
     client.request("disconnect", {"terminateDebuggee": True})
     client.wait_end()
-    assert server.process.wait(60) == 137
+    assert server.process.wait(patient(60)) == 137
     assert server.close()[1] == ""

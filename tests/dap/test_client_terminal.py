@@ -18,6 +18,7 @@ from dualdbg.dap.client.port import ClientPort
 from dualdbg.dap.client_terminal import ClientTerminal
 from dualdbg.dap.configuration import Configuration
 from dualdbg.model import Exit
+from dualdbg.patience import patient
 from dualdbg.target import in_terminal
 from dualdbg.target.launcher import Launch
 from tests.support import is_running, wait_until
@@ -110,5 +111,5 @@ def test_the_helper_of_a_session_that_is_gone_says_so(tmp_path: Path, sent: byte
                 connection, _ = place.accept()
                 with connection:
                     connection.sendall(sent)
-            said, _ = helper.communicate(timeout=60)
+            said, _ = helper.communicate(timeout=patient(60))
     assert (helper.returncode, said) == (3, "dualdbg: the debug session is over\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import build_native, other_interpreter
 
@@ -180,6 +181,6 @@ def test_a_process_that_was_attached_to(stopped: bool, client: Client, chain: Ch
             assert client.stack(thread)[0]["name"] == "capi_add"
             client.request("disconnect")
             assert process.stdout is not None and process.stdout.read() == "4.0\n"
-            assert process.wait(120) == 7
+            assert process.wait(patient(120)) == 7
         finally:
             process.kill()

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import wait_until
 
@@ -194,7 +195,7 @@ class Terminals:
 
     def close(self) -> None:
         for process in self.processes:
-            process.wait(60)
+            process.wait(patient(60))
         os.close(self.master)
         os.close(self._slave)
 
@@ -229,7 +230,7 @@ def test_in_a_terminal_of_the_editor(client: Client, program: Write, terminals: 
     assert "hello Zoë True True".encode() in terminals.text
     terminals.write(b"\x03")  # the program's own, as without a debugger
     assert finish(client) == 7
-    assert terminals.processes[0].wait(60) == 7
+    assert terminals.processes[0].wait(patient(60)) == 7
     assert client.output == ""
 
 
@@ -271,7 +272,7 @@ def test_a_program_that_cannot_start_in_the_terminal(
     client.reverse["runInTerminal"] = without_the_folder
     arguments = {"program": str(program("pass")), "cwd": str(folder), "console": "integratedTerminal"}
     assert str(folder) in client.refused("launch", arguments)
-    assert terminals.processes[0].wait(60) == 3
+    assert terminals.processes[0].wait(patient(60)) == 3
 
 
 def test_an_editor_without_terminals(adapter: StdioAdapter) -> None:
@@ -311,7 +312,7 @@ def test_a_killed_adapter_leaves_no_folder(
                 assert adapter.client.wait(asked.is_set, 60)
                 assert list(folder.glob("*/session"))
             adapter.process.kill()
-            adapter.process.wait(120)
+            adapter.process.wait(patient(120))
             wait_until(lambda: not list(folder.iterdir()), 60, "the folders are removed")
         finally:
             adapter.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import ROOT, is_running
 
 from .client import Client, Message, Refused, StdioAdapter, connect
@@ -63,7 +64,7 @@ def test_the_status_says_which_signal_ended_the_adapter(
     pid = process_id(client)
     client.wait_output("running")
     process.send_signal(number)
-    assert process.wait(60) == 128 + number
+    assert process.wait(patient(60)) == 128 + number
     gone(pid)
     client.wait_end()
     errors = server.close()[1] if listening else adapter.close()
@@ -79,7 +80,7 @@ def test_the_server_ends_with_its_program_where_the_client_does_not_disconnect(
     client = connect(server.port)
     client.start({}, command="attach")
     client.event("terminated")
-    assert server.process.wait(60) == 0
+    assert server.process.wait(patient(60)) == 0
     client.wait_end()
     assert server.close() == (0, "")
 
@@ -123,7 +124,7 @@ def test_attach_to_a_server_with_a_program_as_vs_code_does(program: Write) -> No
     assert client.event("exited")["exitCode"] == 4
     client.event("terminated")
     client.request("disconnect")
-    assert server.process.wait(60) == 4, "the server ends with its program, and as it did"
+    assert server.process.wait(patient(60)) == 4, "the server ends with its program, and as it did"
     server.close()
     assert server.process.stdout and "'--one', 'two'" in server.process.stdout.read()
 
@@ -137,7 +138,7 @@ def test_a_client_that_restarts_by_coming_again(program: Write) -> None:
         client.stopped()
         client.request("disconnect", {"restart": restart})
         client.wait_end()
-    server.process.wait(60)
+    server.process.wait(patient(60))
     server.close()
 
 
@@ -189,7 +190,7 @@ def test_the_servers_program_outlives_its_client_and_is_attached_to_again(
     client.event("terminated")
     client.request("disconnect")
     assert len(set(pids)) == 1
-    assert server.process.wait(60) == 5
+    assert server.process.wait(patient(60)) == 5
     assert server.close()[1] == ""
 
 
@@ -204,7 +205,7 @@ def test_a_program_that_nobody_debugs_any_more_ends_the_server_with_itself(
     client.wait_end()
     assert server.process.poll() is None
     end.touch()
-    assert server.process.wait(60) == 5
+    assert server.process.wait(patient(60)) == 5
 
 
 def test_a_program_that_nobody_debugs_any_more_ends_with_the_server(program: Write, tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_a_program_that_was_attached_to_again_begins_again(program: Write, tmp_p
     client.stopped(reason="breakpoint")
     gone(first)
     client.request("disconnect", {"terminateDebuggee": True})
-    assert server.process.wait(60) == 128 + signal.SIGKILL
+    assert server.process.wait(patient(60)) == 128 + signal.SIGKILL
 
 
 @pytest.mark.parametrize("how", ["terminate", "disconnect"])
@@ -256,7 +257,7 @@ def test_the_servers_program_is_ended_where_the_client_says_so(
     else:
         client.request("disconnect", {"terminateDebuggee": True})
     gone(pid)
-    assert server.process.wait(60) == 128 + signal.SIGKILL
+    assert server.process.wait(patient(60)) == 128 + signal.SIGKILL
     server.close()
 
 
@@ -284,7 +285,7 @@ def test_bad_command_lines(words: list[str], message: str) -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=120,
+        timeout=patient(120),
     )
     assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
 
@@ -299,7 +300,7 @@ def test_standard_streams_that_are_no_editor(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             cwd=ROOT,
-            timeout=120,
+            timeout=patient(120),
         )
     assert done.returncode == 2 and "no editor is at the other end" in done.stderr
 
@@ -311,6 +312,6 @@ def test_a_port_that_is_in_use(server: Server) -> None:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=120,
+        timeout=patient(120),
     )
     assert done.returncode == 2 and "it is in use" in done.stderr

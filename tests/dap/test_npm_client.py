@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.npm import npm_package
 from tests.support import ROOT, require
 
@@ -55,7 +56,7 @@ def test_a_whole_session(
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=patient(240),
         env={**os.environ, "NODE_PATH": str(modules / "node_modules"), "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr + done.stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.snapshot.test_command import dualdbg
 from tests.support import other_interpreter, wait_until
@@ -168,7 +169,7 @@ def test_in_a_process_that_was_attached_to(
             )
             Path(f"{go}2").touch()
             assert process.stdout.readline() == "True\n"
-            assert process.wait(120) == 0
+            assert process.wait(patient(120)) == 0
         finally:
             process.kill()
 

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target.descent import descends_from
 from dualdbg.target.joiner import JOINER
 from dualdbg.target.launcher import BOOTSTRAP
@@ -159,7 +160,7 @@ def test_who_is_no_descendant_does_not_join(tmp_path: Path, victim: int) -> None
             [python, "-ISc", CALL, "call", str(victim), where.read_text()],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=patient(60),
             user=NOBODY,
             group=NOBODY,
             extra_groups=[],
@@ -304,13 +305,13 @@ def impostor(folder: Path, answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
-    assert ready.wait(60)
+    assert ready.wait(patient(60))
     try:
         yield path, heard
     finally:
         server.shutdown(socket.SHUT_RDWR)
         server.close()
-        thread.join(60)
+        thread.join(patient(60))
 
 
 @as_root
@@ -332,7 +333,7 @@ def test_a_descendant_believes_no_other_user(tmp_path: Path, kind: str) -> None:
             library.write_bytes(JOINER.compile())
             env = {**os.environ, "LD_PRELOAD": str(library), "DUALDBG_JOIN": f"1 0 0 {'t' * 64} {path}"}
             command = ["/bin/echo", "it runs"]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=patient(60))
     assert (done.stdout, done.stderr, done.returncode) == ("it runs\n", "", 0)
     assert not any(heard)
     assert not (tmp_path / "mark").exists()
@@ -345,7 +346,7 @@ def test_junk_for_the_joiner(tmp_path: Path, value: str) -> None:
     library = tmp_path / "join.so"
     library.write_bytes(JOINER.compile())
     env = {**os.environ, "LD_PRELOAD": str(library), "DUALDBG_JOIN": value}
-    done = subprocess.run(["/bin/echo", "x"], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["/bin/echo", "x"], env=env, capture_output=True, text=True, timeout=patient(60))
     assert (done.stdout, done.stderr, done.returncode) == ("x\n", "", 0)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
 from tests.support import require
 
@@ -67,7 +68,7 @@ def run_gdb(
     core: Path | None = None,
     entry: Path = ENTRY,
     env: dict[str, str] | None = None,
-    timeout: float = 120,
+    timeout: float = patient(120),
 ) -> Outcome:
     """Runs ``program`` (its argv) until ``setup`` has brought it to a stop, then ``commands``.
 

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from dualdbg.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -32,7 +33,7 @@ def test_nothing_is_kept_for_a_breakpoint_that_is_gone(tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         env={**os.environ, "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent)},
     )
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -37,7 +38,7 @@ def look(program: Path, *expressions: str) -> dict[str, Any]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
         env={
             **os.environ,
             "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent),

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -80,7 +81,7 @@ def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         env={
             **os.environ,
             "DUALDBG_TEST_SCRIPTS": str(ENTRY.parent),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.gdb_scripts.gdb_run import HERE, run_gdb
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -40,7 +41,7 @@ def test_nothing_hangs_and_nothing_breaks(part: int, tmp_path: Path) -> None:
     commands = ["set dualdbg time-limit 2"]
     commands += [command.format(f"{{{name}}}") for name in names for command in COMMANDS]
     commands += [SEARCHES.format(f"{{{name}}}") for name in names[::EVERY]]
-    outcome = run_gdb(program, commands, tmp_path, timeout=500)
+    outcome = run_gdb(program, commands, tmp_path, timeout=patient(500))
     assert len(outcome.results) == len(commands) > 3000 // part
     answered = [record for record in outcome.results if record["error"] is None]
     assert len(answered) > 100 // part

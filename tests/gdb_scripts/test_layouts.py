@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.snapshot.cpython import torch_distributed
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
 from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
@@ -280,7 +281,7 @@ def test_the_table_is_what_the_compiler_says(tmp_path: Path, cache: dict[str, st
         "records = [chain.record(r) for part in PARTS.values() for r in part.records]; "
         "print(json.dumps({r.name: [r.size, r.offsets] for r in records}))",
     ]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=300)
+    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=patient(300))
     found = json.loads(outcome.output(1).splitlines()[-1])
     table = json.loads((ENTRY.parent / TABLE).read_text())["records"]
     expected = {
@@ -298,7 +299,7 @@ def test_values_by_compiled_types(corpus_library: Path, tmp_path: Path, cache: d
 @pytest.mark.slow
 def test_types_for_gdb_itself(tmp_path: Path, cache: dict[str, str]) -> None:
     commands = ["set language c++", "torch-types", "print *(c10::TensorImpl*){tensor}"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=300)
+    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=patient(300))
     assert "gdb knows the types of torch-2.13.0-core-" in outcome.output(1)
     assert outcome.output(2).split(" = ", 1)[1] == outcome.published["more"]["repr"] + "\n"
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pygdbmi.gdbmiparser import parse_response
 
+from dualdbg.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -70,7 +71,7 @@ class Machine:
 
     def end(self) -> None:
         self.ask("-interpreter-exec console kill")
-        self._process.communicate("-gdb-exit\n", timeout=120)
+        self._process.communicate("-gdb-exit\n", timeout=patient(120))
 
 
 @pytest.fixture(params=["C.UTF-8", "C"])

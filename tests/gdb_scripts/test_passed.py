@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
@@ -168,7 +169,7 @@ def test_arguments_of_functions_without_debug_info(tmp_path: Path, count: int, l
     }
     done = subprocess.run(
         [gdb, "-nx", "-q", "-batch", *words, "-x", script, tmp_path / "program"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=env,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(300), env=env,
     )  # fmt: skip
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
     assert answers, done.stdout[-2000:] + done.stderr[-2000:]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.gdb_scripts.test_passed import HEAD, TYPES, VIEW, Maker, integer, real, view
@@ -160,7 +161,7 @@ def results(folder: Path, source: str, kinds: Sequence[str | None], *flags: str)
     }
     done = subprocess.run(
         [gdb, "-nx", "-q", "-batch", *words, "-x", HERE / "targets" / "look_at_results.py", folder / "program"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, env=env,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(300), env=env,
     )  # fmt: skip
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
     assert answers, done.stdout[-2000:] + done.stderr[-2000:]

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import conftest
 from tests.support import ROOT, is_running, wait_until
 
@@ -69,7 +70,7 @@ def run_tests(folder: Path, files: Sequence[Path], ci: bool, options: Sequence[s
         text=True,
         cwd=ROOT,
         env=environment,
-        timeout=120,
+        timeout=patient(120),
     )
     return done.returncode, done.stdout + done.stderr
 

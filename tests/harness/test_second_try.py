@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import ROOT
 
 # `flaky` fails the first time and passes the second; the rest of the name keeps tests apart.
@@ -34,7 +35,7 @@ def run(folder: Path, *options: str) -> tuple[int, list[str]]:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=120,
+        timeout=patient(120),
     )
     return done.returncode, done.stdout.splitlines()
 

@@ -33,7 +33,9 @@ MACHINE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 def job(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dualdbg", "job", *words]
-    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=patient(120)
+    )
 
 
 def expect_odd_rank(done: subprocess.CompletedProcess[str], heading: str) -> None:
@@ -150,7 +152,7 @@ def test_slurm(tmp_path: Path) -> None:
                 other = job(env, "--via", "slurm:4711")
             finally:
                 subprocess.run(["scancel", number], env=env, check=True)
-                srun.wait(60)
+                srun.wait(patient(60))
     expect_odd_rank(done, "4 ranks on 2 nodes")
     assert other.returncode == 3 and "squeue -j 4711" in other.stderr, other
 

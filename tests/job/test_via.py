@@ -16,6 +16,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.patience import patient
+
 from ..refused_calls import PTRACE, without
 from ..support import require
 from .test_gathering import WORKER, dualdbg
@@ -181,7 +183,7 @@ class Cluster:
         """``dualdbg job --via ssh:HOSTS``, with our ssh."""
         env = {**os.environ, "PATH": f"{self._folder}/bin:{os.environ['PATH']}"}
         command = [sys.executable, "-m", "dualdbg", "job", "--via", f"ssh:{hosts}", *words]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=patient(120))
 
     def clush(self, hosts: str, *words: str, gateways: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """ClusterShell's own tool, on a machine from which nodes behind gateways cannot be reached."""
@@ -204,7 +206,7 @@ class Cluster:
         }
         command = [sys.executable, "-m", "ClusterShell.CLI.Clush", "-w", hosts, "-u", "100", *words]
         return subprocess.run(
-            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+            command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(120)
         )
 
     def __exit__(self, *_: object) -> None:

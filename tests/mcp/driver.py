@@ -16,6 +16,7 @@ from typing import Any
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from dualdbg.patience import patient
 from tests.cli.driver import environment
 
 SECONDS = 600.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
@@ -92,6 +93,6 @@ def over_http(token: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
             line = process.stderr.readline()
             yield process, int(line.rpartition(":")[2].partition("/")[0])
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 128 + signal.SIGTERM
+            assert process.wait(patient(60)) == 128 + signal.SIGTERM
         finally:
             process.kill()

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
 from tests.mcp.test_protocol import Raw, raw
@@ -68,7 +69,7 @@ def test_a_killed_server_leaves_nothing(
             helpers = psutil.Process(process.pid).children(recursive=True)
             assert len(helpers) > 2
             process.send_signal(number)
-            assert process.wait(60) in (-number, 128 + number)
+            assert process.wait(patient(60)) in (-number, 128 + number)
             wait_until(lambda: not is_running(ours), what="the program of a session ends with the server")
             wait_until(lambda: not any(is_running(one.pid) for one in helpers), what="no helper is left")
             goes_on(tmp_path)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, over_http
@@ -55,7 +56,7 @@ def ask(command: list[str], words: tuple[str, ...], home: Path, status: int = 0)
         text=True,
         env={**environment(), "HOME": str(home), "PATH": os.environ["PATH"]},
         cwd=home,
-        timeout=300,
+        timeout=patient(300),
     )
     assert done.returncode == status, done
     return json.loads(done.stdout) if status == 0 else done.stdout + done.stderr
@@ -99,7 +100,7 @@ def test_the_inspector_without_the_token(inspector: list[str], tmp_path: Path) -
             capture_output=True,
             text=True,
             env={**environment(), "HOME": str(tmp_path)},
-            timeout=300,
+            timeout=patient(300),
         )
         assert done.returncode and not done.stdout, done
         assert json.loads(done.stderr)["error"]["code"] == "auth_required"

@@ -15,6 +15,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from dualdbg import __version__
+from dualdbg.patience import patient
 from tests import rows
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
@@ -78,7 +79,7 @@ def raw() -> Iterator[Raw]:
             yield Raw(process)
             assert process.stdin is not None
             process.stdin.close()
-            assert process.wait(60) == 0
+            assert process.wait(patient(60)) == 0
         finally:
             process.kill()
 

@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dualdbg.mcp.registry import all_tools
+from dualdbg.patience import patient
 from tests.cli.driver import dualdbg, environment
 from tests.mcp.driver import SECONDS, Tools, over_http, with_server
 from tests.support import SAMPLES, built
@@ -167,7 +168,7 @@ def test_options_that_have_no_meaning(options: list[str], words: str, tmp_path: 
 
 def status_of(port: int, **headers: str) -> int:
     """The status of a request to the server with these headers (``_`` for ``-``)."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patient(60))
     body = json.dumps(
         {
             "jsonrpc": "2.0",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dualdbg.patience import patient
 from tests import support
 
 HERE = Path(__file__).parent
@@ -76,7 +77,7 @@ def _run(
         capture_output=True,
         text=True,
         errors="replace",
-        timeout=300,
+        timeout=patient(300),
         env={**os.environ, **(environment or {})},
     )
     assert files["out"].exists(), done.stdout[-2000:] + done.stderr[-2000:]

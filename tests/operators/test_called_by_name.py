@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.session.inspect.calling import passing_of
 from dualdbg.symbols.elf.landing_pads import handlers_of
 from dualdbg.symbols.names.calling import calling_of
@@ -84,7 +85,7 @@ def test_what_names_and_code_tell_of_operators(
     words = [word for setting in settings for word in ("-iex", setting)]
     done = subprocess.run(
         [gdb, "-nx", "-q", "-batch", *words, library.path, "-x", script],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, env=env,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(600), env=env,
     )  # fmt: skip
     answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
     assert answers, done.stdout[-2000:] + done.stderr[-2000:]

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Layer
+from dualdbg.patience import patient
 from dualdbg.symbols.names.symbol import Symbol
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
@@ -37,7 +38,7 @@ def calls(table: OperatorTable) -> list[dict[str, Any]]:
     overloads = [entry.full_name for name in table.names for entry in table.lookup(name) if entry.schema]
     drawn = random.Random(SEED).sample(overloads, DRAWN)
     command = [sys.executable, HERE / "one_line_calls.py", *drawn]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(300), check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 

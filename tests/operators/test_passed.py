@@ -20,6 +20,7 @@ import pytest
 
 from dualdbg.errors import CommandError
 from dualdbg.model import NativeFrame, Stop, Value
+from dualdbg.patience import patient
 from dualdbg.symbols.torch.operators import OperatorTable
 from tests import rows
 from tests.session.driver import Driver, run_session
@@ -46,7 +47,7 @@ def working_calls(names: tuple[str, ...]) -> list[dict[str, Any]]:
         [sys.executable, HERE / "one_line_calls.py", *names],
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patient(600),
         check=True,
     )
     return [json.loads(line) for line in done.stdout.splitlines()]

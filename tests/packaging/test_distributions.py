@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import dualdbg
+from dualdbg.patience import patient
 from tests.support import ROOT
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,7 @@ def run(*command: str | Path, cwd: Path = ROOT) -> str:
         text=True,
         cwd=cwd,
         env=environment,
-        timeout=300,
+        timeout=patient(300),
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

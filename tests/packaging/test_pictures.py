@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from dualdbg.patience import patient
 from scripts import picture_text, screenshots, site_pictures
 from tests import rows
 from tests.support import ROOT
@@ -38,7 +39,7 @@ def test_a_picture_shows_what_a_session_shows(name: str) -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patient(600),
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import ROOT, require
 
 
@@ -31,7 +32,7 @@ def run(script: str, *arguments: str, path: Path, **environment: str) -> subproc
         capture_output=True,
         text=True,
         env={"PATH": str(path), **environment},
-        timeout=60,
+        timeout=patient(60),
     )
 
 

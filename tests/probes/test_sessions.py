@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.probes import placement
 from tests import rows
 
@@ -42,7 +43,10 @@ def _run(program: Path, words: list[str], breakpoints: list[str], commands: list
     line += [word for one in breakpoints for word in ("-b", one)]
     line += [word for one in commands for word in ("-x", one)]
     done = subprocess.run(
-        [*line, "--batch", "--native", str(program), *words], capture_output=True, text=True, timeout=300
+        [*line, "--batch", "--native", str(program), *words],
+        capture_output=True,
+        text=True,
+        timeout=patient(300),
     )
     return done.stdout + done.stderr
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.probes import placement
 
 pytestmark = [
@@ -78,5 +79,5 @@ def _compiled(source: Path, to: Path) -> Path:
 
 def _dualdbg(*words: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "dualdbg", *words], capture_output=True, text=True, timeout=300
+        [sys.executable, "-m", "dualdbg", *words], capture_output=True, text=True, timeout=patient(300)
     )

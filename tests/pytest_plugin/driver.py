@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
 
 _QUIET = ["-p", "no:hypothesispytest"]
@@ -56,7 +57,7 @@ def run_pytest(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patient(300),
     )
     text = xml.read_text() if xml.exists() else "<testsuites/>"
     cases: dict[str, list[str]] = {}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
 from tests.pytest_plugin.driver import run_pytest
 from tests.tui.terminal import RealTerminal
@@ -74,12 +75,12 @@ def test_an_editor_is_waited_for(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
     )
     assert "(dualdbg) print number\n5\n" in done.stdout, done.stdout + done.stderr
     with run.stdout:
         assert "1 failed" in run.stdout.read()
-    assert run.wait(60) == 1
+    assert run.wait(patient(60)) == 1
 
 
 def test_the_dashboard_opens_at_the_place(tmp_path: Path) -> None:
@@ -99,6 +100,6 @@ def test_the_dashboard_opens_at_the_place(tmp_path: Path) -> None:
         terminal.until(lambda: terminal.shows("Quit?"), "the question")
         terminal.send("enter")
         terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
-        terminal.wait(90.0)
+        terminal.wait(patient(90.0))
     finally:
         terminal.close()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from dualdbg.patience import patient
 from tests import support
 from tests.pytest_plugin.driver import run_pytest
 
@@ -34,12 +35,12 @@ def test_native_frames_have_lines_and_values(tmp_path: Path) -> None:
         text=True,
         check=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=patient(120),
     ).stdout
     assert "ended by SIGSEGV (Segmentation fault) at address" in shown
     assert " py   test_a  test_it.py:4" in shown and "number = 42" in shown
     gdb = ["gdb", "-q", "-nx", "-batch", "-ex", "bt 3", "-c", str(core), sys.executable]
-    text = subprocess.run(gdb, capture_output=True, text=True, timeout=120).stdout
+    text = subprocess.run(gdb, capture_output=True, text=True, timeout=patient(120)).stdout
     assert "Program terminated with signal SIGSEGV" in text and "capi_crash" in text
 
 
@@ -62,7 +63,7 @@ def test_each_of_several_crashes_has_its_values(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
-            timeout=120,
+            timeout=patient(120),
         )
         assert "capi_crash" in shown.stdout and "test_it.py:" in shown.stdout, shown.stdout + shown.stderr
 

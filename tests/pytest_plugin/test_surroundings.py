@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import support
 from tests.pytest_plugin.driver import run_pytest
 from tests.refused_calls import PTRACE, without
@@ -67,7 +68,9 @@ def test_a_run_in_which_nothing_happens_reads_no_symbols(tmp_path: Path) -> None
         "-p",
         "no:anyio",  # another plugin, which reads asyncio
     ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=patient(120)
+    )
     for heavy in ("dualdbg.symbols", "dualdbg.watch.incident", "dualdbg.session.", "asyncio"):
         assert heavy not in done.stderr.replace("dualdbg.session_folders", ""), heavy
 

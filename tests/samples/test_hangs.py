@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from tests.support import SAMPLES, is_running, read_ready, require, wait_until
 
 
@@ -60,7 +61,9 @@ def test_gil_deadlock(native_samples: Path) -> None:
 
 def test_the_kernel_ends_a_deadlock_at_its_limit(native_samples: Path) -> None:
     command = [sys.executable, str(SAMPLES / "hangs/gil_deadlock.py"), "--limit", "1"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(60)
+    )
     assert done.returncode == -signal.SIGALRM
 
 
@@ -110,7 +113,7 @@ def test_worker_segfault(torch_extension: Path) -> None:
     with hung("worker_segfault.py") as (process, ready):
         (worker,) = ready["worker"]
         assert is_running(worker)  # it crashes only when told
-        _output, errors = process.communicate("go\n", timeout=60)
+        _output, errors = process.communicate("go\n", timeout=patient(60))
     assert "Unexpected segmentation fault" in errors
     # PyTorch's words, by whether its SIGCHLD handler or its queue's time limit sees the death first
     assert re.search(rf"\(pid(\(s\))? {worker}\) (exited unexpectedly|is killed by signal)", errors)

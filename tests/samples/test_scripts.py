@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import SAMPLES, build_native, other_interpreter, read_ready, require
 
@@ -21,7 +22,7 @@ def run(script: str, *arguments: str, python: str | Path = sys.executable, **env
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=patient(120),
         env={**os.environ, **environment},
     )
 
@@ -104,7 +105,7 @@ def test_signals_listens() -> None:
         assert read_ready(process) == {"pid": [process.pid]}
         process.send_signal(signal.SIGUSR1)
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=patient(120))
     assert output.splitlines() == ["SIGTERM 1", "SIGUSR1 1"]
     assert process.returncode == 0
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
+
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 LOAD = """
@@ -22,7 +24,9 @@ sample = torch.ops.sample
 
 def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", LOAD + code, str(folder)]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(120)
+    )
 
 
 def test_operators(torch_extension: Path) -> None:

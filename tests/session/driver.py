@@ -24,13 +24,14 @@ from dualdbg.model import (
     Stop,
     Stopped,
 )
+from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target.launcher import Launch
 
-DEADLINE = 300.0  # seconds; only a hang takes that long
+DEADLINE = patient(300.0)  # seconds; only a hang takes that long
 _LOGS = Path(os.environ["DUALDBG_TEST_LOGS"]) if "DUALDBG_TEST_LOGS" in os.environ else None
 T = TypeVar("T")
 

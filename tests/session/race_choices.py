@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualdbg.patience import patient
 from tests.session.fakes.world import FILE, LINE, MAIN, WORKER
 
 STEPS_OF_A_LIFE = 60
-LONG = 60.0  # seconds of virtual time after which a command should have ended
+LONG = patient(60.0)  # seconds of virtual time after which a command should have ended
 STEPS = ("next", "step", "finish", "until", "stepi", "nexti", "goto")
 ENDS = ("exits", "is killed", "gdb dies", "debugpy dies", "detach", "kill")
 PYTHON_LINE = f"{FILE}:{LINE}"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exit, Exited
+from dualdbg.patience import patient
 from dualdbg.process_end import HeldProcess, end_of
 from tests.session.driver import Driver, run_session
 from tests.support import KERNEL_TELLS, wait_until
@@ -77,7 +78,7 @@ def test_how_it_ended_is_known_after_its_parent_has_reaped_it(how: str, end: Exi
 
         async def hold() -> Exit:
             held = HeldProcess(child)
-            parent.communicate("go\n", timeout=60)
+            parent.communicate("go\n", timeout=patient(60))
             assert not Path(f"/proc/{child}").exists()
             exit = await held.wait()
             held.send(signal.SIGTERM)  # to nobody

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from dualdbg.model import Event, Progress
+from dualdbg.patience import patient
 from dualdbg.session import progress as module
 from dualdbg.session.progress import progress
 
@@ -35,7 +36,7 @@ def test_what_is_slow_is_told_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> 
 
         with pytest.raises(ValueError):
             async with progress(tell, "reading"):
-                await asyncio.wait_for(first.wait(), 60)
+                await asyncio.wait_for(first.wait(), patient(60))
                 raise ValueError("the end of it")
         return told
 

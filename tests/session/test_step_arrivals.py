@@ -275,6 +275,23 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         ),
         GOES_ON,
     ),
+    "step by lines, on another row of the function, from which control comes to no other line": (
+        arrival(
+            STEPPED,
+            STEP_IN,
+            stack=stack(replace(LINE, line=4), CALLER),
+            momentary=Momentary(landings={LANDED}, by_lines=True),
+        ),
+        THE_REST,
+    ),
+    "next on a line of Python's headers in the function itself": (
+        arrival(STEPPED, BELOW, stack=stack(replace(LINE, file="/opt/include/python3.11/object.h"), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
+    "next on a line of the system's Python's headers in the function itself": (
+        arrival(STEPPED, BELOW, stack=stack(replace(LINE, file=INCREF.file), CALLER)),
+        Outcome(False, again=Move.NEXT),
+    ),
     "step in the C library with lines": (
         arrival(STEPPED, STEP_IN, stack=stack(replace(QSORT, sp=8), CALLER), momentary=Momentary()),
         Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from dualdbg.patience import patient
 from tests.support import require
 
 _SCRIPT = Path(__file__).parent / "programs" / "gdb_stacks.py"
@@ -18,7 +19,11 @@ def gdb_stacks(target: int | Path) -> dict[int, list[tuple[int, str]]]:
     command = [gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-iex", "set auto-load off"]
     command += ["-p", str(target)] if isinstance(target, int) else ["-c", str(target)]
     done = subprocess.run(
-        [*command, "-x", str(_SCRIPT)], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        [*command, "-x", str(_SCRIPT)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=patient(300),
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("stacks: ")]
     assert lines, done.stderr

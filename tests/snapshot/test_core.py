@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.core_file import capture_core
 from tests.snapshot.programs_running import running
@@ -153,7 +154,7 @@ def test_a_worker_that_crashed(torch_extension: Path, tmp_path: Path) -> None:
     ) as process:
         try:
             (worker,) = read_ready(process)["worker"]
-            process.communicate("go\n", timeout=60)
+            process.communicate("go\n", timeout=patient(60))
         finally:
             process.kill()
     (core,) = tmp_path.glob("core*")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import PermissionRefused, TargetError, TargetGone
+from dualdbg.patience import patient
 from dualdbg.snapshot.capture import capture
 from dualdbg.snapshot.linux.ptrace import Hold
 from dualdbg.snapshot.report.assemble import Assembler
@@ -45,7 +46,7 @@ def test_signals_and_new_threads_while_it_is_held() -> None:
                         process.send_signal(signal.SIGUSR1)
                 wait_until(lambda: pending(process.pid) == 0, what="the signal is taken")
             process.send_signal(signal.SIGTERM)
-            answer, _ = process.communicate(timeout=120)
+            answer, _ = process.communicate(timeout=patient(120))
             assert int(answer) == sent
         finally:
             process.kill()

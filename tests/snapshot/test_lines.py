@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.symbols import source_lines
 from dualdbg.symbols.names.cxx_names import parse
 from dualdbg.symbols.objfile import Objfile
@@ -101,7 +102,9 @@ def gdb_rows(pid: int, library: Path) -> list[tuple[Any, ...]]:
     gdb = require(shutil.which("gdb"), "gdb")
     script = PROGRAMS / "gdb_lines.py"
     command = [gdb, "-nx", "-batch", "-iex", "set debuginfod enabled off", "-p", str(pid), "-x", str(script)]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(300)
+    )
     (line,) = (row for row in done.stdout.splitlines() if row.startswith("lines: "))
     return [
         (last_name(name), file, number, inlined)
@@ -125,7 +128,7 @@ def test_a_gdb_that_crashes_leaves_no_core(tmp_path: Path) -> None:
     gdb = require(shutil.which("gdb"), "gdb")
     shows = "python import resource; print('limit', *resource.getrlimit(resource.RLIMIT_CORE))"
     command = [*source_lines._command(gdb), "-ex", shows]
-    done = subprocess.run(command, input="[]\n", capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, input="[]\n", capture_output=True, text=True, timeout=patient(300))
     assert "limit 0 0\n" in done.stdout, done.stdout + done.stderr
 
 

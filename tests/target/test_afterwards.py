@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from dualdbg import afterwards, session_folders
+from dualdbg.patience import patient
 from tests import support
 
 # Says what it has made, and then is what the test makes of it.
@@ -328,7 +329,7 @@ def test_the_guard_does_its_duties_where_no_process_is_to_be_had() -> None:
             ["/bin/sh", "-c", afterwards._SCRIPT], stdin=subprocess.PIPE, text=True, **as_user
         ) as guard:
             support.limit_processes(guard.pid)
-            guard.communicate("".join(lines), timeout=60)
+            guard.communicate("".join(lines), timeout=patient(60))
         assert child.wait(DEADLINE) == -signal.SIGKILL
         assert list(folder.iterdir()) == []
     finally:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target.launcher import BOOTSTRAP, Launch
 from tests import rows, support
 
@@ -108,7 +109,7 @@ def run_plainly(launch: Launch, stdin: bytes) -> Outcome:
         capture_output=True,
         cwd=launch.cwd,
         env={**os.environ, **launch.env},
-        timeout=60,
+        timeout=patient(60),
     )
     return Outcome(done.stdout.decode(), done.stderr.decode(), done.returncode)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target import copied_output
 from dualdbg.target.copied_output import CopiedOutput
 
@@ -38,7 +39,7 @@ def endless() -> Iterator[Callable[[int], None]]:
     yield begin
     over.set()
     for thread in threads:
-        thread.join(30)
+        thread.join(patient(30))
 
 
 async def _slow() -> None:
@@ -53,7 +54,7 @@ def test_it_ends_while_a_child_of_the_program_still_writes(endless: Callable[[in
             copied.begin()
             endless(ours)
             await asyncio.sleep(0.05)
-            await asyncio.wait_for(copied.finish(), 30)
+            await asyncio.wait_for(copied.finish(), patient(30))
         finally:
             os.close(ours)
 
@@ -69,7 +70,7 @@ def test_a_stream_without_ends_of_lines_leaves_the_other_its_turn(endless: Calla
             copied.begin()
             endless(ends["stdout"])
             os.write(ends["stderr"], b"a warning\n")
-            await asyncio.wait_for(heard.wait(), 30)
+            await asyncio.wait_for(heard.wait(), patient(30))
             await copied.finish()
         finally:
             for end in ends.values():

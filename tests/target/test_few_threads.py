@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows, support
 from tests.cli.driver import DUALDBG, Done, dualdbg, environment
 from tests.cli.surroundings import as_other_user
@@ -53,7 +54,7 @@ def test_each_limit_of_processes_is_told_with_what_to_type(limit: int) -> None:
     command = as_other_user(f"--nproc={limit}").around([*DUALDBG, *words], folder)
     try:
         done = subprocess.run(
-            command, cwd="/", env=environment(), capture_output=True, text=True, timeout=120
+            command, cwd="/", env=environment(), capture_output=True, text=True, timeout=patient(120)
         )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -121,7 +122,7 @@ def test_a_signal_ends_us_when_no_thread_is_to_be_had(words: list[str], number: 
                     line = process.stdout.readline()
                 support.limit_processes(process.pid)
                 process.send_signal(number)
-                status = process.wait(60)
+                status = process.wait(patient(60))
                 said = process.stdout.read()
                 assert status == 128 + number, said
                 assert "Traceback" not in said

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target.launcher import BOOTSTRAP
 from tests.cli.driver import dualdbg
 
@@ -73,7 +74,7 @@ def test_a_program_that_finds_the_bootstrap(script: Path, name: str, value: str)
     """As a descendant does whose session is gone."""
     env = {**os.environ, "PYTHONPATH": str(BOOTSTRAP), name: value}
     done = subprocess.run(
-        [sys.executable, script, value], capture_output=True, text=True, env=env, timeout=60
+        [sys.executable, script, value], capture_output=True, text=True, env=env, timeout=patient(60)
     )
     assert (done.stdout, done.stderr, done.returncode) == (
         f"{name == 'DUALDBG_FOLLOW'} False\nchild\n",

@@ -76,6 +76,12 @@ ELSEWHERE = {
     "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
+# What waits in tests for processes, and for those who answer, as long as ``timeout=``; or by the position of that.
+_STARTED = {
+    *("run", "run_gdb", "check_output", "check_call", "communicate", "wait_procs", "spawn"),
+    *("create_connection", "HTTPConnection"),
+}
+_WAITED = {"wait": 0, "wait_for": 1}
 _SHOWN_FOR = "notify"  # how long the dashboard shows a message
 _OF_PYDEVD = "dispose_and_kill_all_pydevd_threads"  # has this argument with this default
 
@@ -90,6 +96,29 @@ def test_no_time_limit_is_a_bare_number(tree: str) -> None:
     assert found == {place for place in ELSEWHERE if place.startswith(f"{tree}/")}
 
 
+def test_what_a_test_starts_has_more_time_on_a_slow_machine_too() -> None:
+    found = [
+        f"{path.relative_to(support.ROOT)}:{node.lineno}"
+        for path in sorted((support.ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if "programs" not in path.parts and isinstance(node, ast.Call) and any(map(_is_number, _limits(node)))
+    ]
+    assert not found
+
+
+def _limits(call: ast.Call) -> Iterator[ast.expr]:
+    """How long a call in a test waits for a process, or for one who answers."""
+    if _called(call) in _STARTED:
+        yield from (word.value for word in call.keywords if word.arg == "timeout")
+    if isinstance(call.func, ast.Attribute) and call.func.attr in _WAITED:
+        at = _WAITED[call.func.attr]
+        yield from call.args[at : at + 1]
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+
+
 def _bare_limits(source: str) -> Iterator[str]:
     lines = source.splitlines()
     for node in ast.walk(ast.parse(source)):
@@ -101,7 +130,7 @@ def _bare_limits(source: str) -> Iterator[str]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name != _OF_PYDEVD:
             yield from (name for name, value in _defaults(node.args) if _is_limit(name) and _is_number(value))
         elif isinstance(node, ast.Call):
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+            called = _called(node)
             if called in (_SHOWN_FOR, _OF_PYDEVD):
                 continue
             words = [(word.arg or "", word.value) for word in node.keywords]

@@ -12,6 +12,7 @@ import pexpect
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target.terminal import Terminal
 from tests import support
 
@@ -85,7 +86,7 @@ class Screen:
             arguments,
             env={**os.environ, "PYTHONPATH": str(support.ROOT)},
             encoding="utf-8",
-            timeout=120,
+            timeout=patient(120),
             echo=False,
             preexec_fn=support.keep_output_at_ctrl_c,
         )
@@ -192,7 +193,7 @@ def test_in_the_background_there_is_none_to_lend(tmp_path: Path) -> None:
     program = "from dualdbg.target.terminal import Terminal; print(Terminal.open())"
     shell = f"set -m; {sys.executable} -c '{program}' & wait"
     env = {**os.environ, "PYTHONPATH": str(support.ROOT)}
-    tty = pexpect.spawn("/bin/bash", ["-c", shell], env=env, encoding="utf-8", timeout=120)
+    tty = pexpect.spawn("/bin/bash", ["-c", shell], env=env, encoding="utf-8", timeout=patient(120))
     tty.expect("None")
     tty.expect(pexpect.EOF)
     tty.close()

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.probes import placement
 from tests.support import require
 
@@ -35,7 +36,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*words: object, status: int = 0) -> str:
-    done = subprocess.run([*TRACE, *map(str, words)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*TRACE, *map(str, words)], capture_output=True, text=True, timeout=patient(300))
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -137,7 +138,7 @@ def test_a_process_in_strict_mode_lives_on(tmp_path: Path) -> None:
         said = run("--for", "0.5", "-b", "looks", program.pid)
         program.stdin.write(b"x")
         program.stdin.close()
-        assert program.wait(60) == 7
+        assert program.wait(patient(60)) == 7
     assert "system calls are filtered (seccomp)" in said
 
 
@@ -178,11 +179,11 @@ def test_a_trace_of_a_whole_run_of_a_process(compiler: str, tmp_path: Path) -> N
     target.stdin.flush()
     own = _own_counts(target.stdout.readline())
     tracer.send_signal(signal.SIGINT)
-    said, _ = tracer.communicate(timeout=60)
+    said, _ = tracer.communicate(timeout=patient(60))
     assert tracer.returncode == 130
     found = result(said)
     assert (found["work"]["hits"], found["on_even"]["hits"]) == own == (160000, 80000)
-    target.communicate("over\n", timeout=60)
+    target.communicate("over\n", timeout=patient(60))
     assert target.returncode == 7
 
 
@@ -222,8 +223,8 @@ def test_one_thread_is_counted_and_no_other(options: list[str], tmp_path: Path) 
             target.stdin.flush()
             assert target.stdout.readline() == "done\n"
             tracer.send_signal(signal.SIGINT)
-            said, _ = tracer.communicate(timeout=60)
-        target.communicate("over\n", timeout=60)
+            said, _ = tracer.communicate(timeout=patient(60))
+        target.communicate("over\n", timeout=patient(60))
         assert target.returncode == 7
     found = result(said)
     hits = {name: found[name]["hits"] for name in specs}
@@ -249,7 +250,7 @@ def test_it_counts_at_the_prompt(tmp_path: Path) -> None:
     commands = ["info breakpoints", "disable 1", "ignore 2 99", "continue", "info breakpoints"]
     line += [word for one in commands for word in ("-x", one)]
     done = subprocess.run(
-        [*line, "--batch", "--native", program, "1000"], capture_output=True, text=True, timeout=120
+        [*line, "--batch", "--native", program, "1000"], capture_output=True, text=True, timeout=patient(120)
     )
     said = done.stdout + done.stderr
     assert len(re.findall(r"(?m)^1 +::work count: verified  \((?:disabled, )?hit 500 times\)$", said)) == 2, (
@@ -281,7 +282,7 @@ def test_a_python_program_is_run_as_without_it(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_are_refused(words: list[str], why: str) -> None:
-    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=patient(60))
     assert done.returncode == 2
     assert why in done.stderr
 
@@ -290,7 +291,7 @@ def test_a_limit_on_the_size_of_files_harms_nothing(calls: Path) -> None:
     """A program that made such memory itself would be ended by SIGXFSZ."""
     words = [*TRACE, "--json", "-b", "work", "--native", str(calls), "10"]
     limited = ["sh", "-c", 'ulimit -S -f 1000; exec "$@"', "sh", *words]
-    done = subprocess.run(limited, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=patient(300))
     assert done.returncode == 7 and "right" in done.stdout, done
     assert result(done.stdout)["work"]["hits"] is None
     assert "ulimit -f" in result(done.stdout)["work"]["why"]
@@ -339,7 +340,7 @@ def test_what_was_counted_is_not_told_as_never_there(
     subprocess.run(["gcc", "-o", "loading", "loading.c", "-ldl"], check=True)
     specs = ["-b", "inside", "-b", "inside", "-b", "nosuch"]
     words = [*TRACE, "--count", "--json", *specs, "--native", "./loading", *arguments]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=patient(300))
     found = json.loads(done.stdout.splitlines()[-1])
     assert done.returncode == 7 and found["missing"] == ["nosuch"], done
     assert sum(row["hits"] for row in found["functions"]) == (200 if arguments else 100)
@@ -351,6 +352,6 @@ def test_a_file_that_cannot_be_written_is_told_before_the_program_runs(tmp_path:
     missing = tmp_path / "missing" / "trace.json"
     for option in ("--perfetto", "--folded"):
         words = [*TRACE, option, str(missing), "-b", "getppid", "-c", f"open({str(tmp_path / 'ran')!r}, 'w')"]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=patient(300))
         assert done.returncode == 2 and f"{missing} cannot be written" in done.stderr
         assert not (tmp_path / "ran").exists()

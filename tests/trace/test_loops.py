@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.probes import placement
 from tests.support import require
 
@@ -93,7 +94,7 @@ def _counted_by_gdb(program: Path, functions: list[str]) -> dict[str, int]:
         commands += [f"break *&{name}", f"ignore {number} 1000000"]
     commands += ["run", "info breakpoints"]
     words = ["gdb", "-nx", "-batch", *(word for one in commands for word in ("-ex", one)), str(program)]
-    said = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True).stdout
+    said = subprocess.run(words, capture_output=True, text=True, timeout=patient(300), check=True).stdout
     found = dict.fromkeys(functions, 0)
     rows = r"(?m)^(\d+) +breakpoint +keep y .*(?:\n\tbreakpoint already hit (\d+) times?)?"
     for number, hits in re.findall(rows, said[said.rindex("Num ") :]):
@@ -109,7 +110,7 @@ def test_each_turn_is_counted_that_gdb_stops_at(loops: tuple[Path, dict[str, int
     words = [word for name in by_gdb for word in ("-b", name + suffix)]
     options = [one for one in how if one.startswith("--")]
     command = [sys.executable, "-m", "dualdbg", "trace", "--json", *options, *words, "--native", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(300))
     assert done.returncode == 7, done.stdout + done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])["functions"]
     assert {row["function"] for row in rows} == set(by_gdb)

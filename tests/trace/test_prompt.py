@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests.cli.driver import DUALDBG, Done, JsonRun, dualdbg, terminal
 from tests.dap.client import StdioAdapter
 from tests.support import wait_until
@@ -181,7 +182,7 @@ def test_an_attached_process_goes_on_with_its_memory(calls: Path) -> None:
         target.stdin.write("g")
         target.stdin.flush()
         own = re.search(r"work (\d+), on_even (\d+), right", target.stdout.readline())
-        said, _ = debugger.communicate(timeout=60)
+        said, _ = debugger.communicate(timeout=patient(60))
     assert own and own.groups() == ("160000", "80000")
     assert len(re.findall(r"(?m)^ +160,000 +[\d,]+  work  calls$", said)) == 2, (
         said
@@ -190,7 +191,7 @@ def test_an_attached_process_goes_on_with_its_memory(calls: Path) -> None:
     assert "TracerPid:\t0\n" in status.read_text()
     (shared,) = re.findall(r"(?s)memfd.*?Rss: +(\d+) kB", maps.read_text())
     assert int(shared) == 0
-    target.communicate("over\n", timeout=60)
+    target.communicate("over\n", timeout=patient(60))
     assert target.returncode == 7
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import ROOT, other_interpreter
 from tests.trace.test_counts import TRACE, pytestmark, result, run
@@ -293,6 +294,6 @@ def test_modules_of_the_user_are_the_users(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_words_are_refused(words: list[str], why: str) -> None:
-    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*TRACE, *words], capture_output=True, text=True, timeout=patient(60))
     assert done.returncode == 2, done.stderr
     assert why in done.stderr

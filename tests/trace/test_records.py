@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import other_interpreter
 from tests.trace.test_counts import TRACE, calls, pytestmark, result, run
@@ -239,7 +240,7 @@ def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> No
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     words = [*TRACE, "-b", "malloc", "--folded", str(tmp_path / "none" / "file"), "-c", "0"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=patient(120))
     assert done.returncode == 2
     assert "cannot be written: No such file or directory" in done.stderr
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from textual._xterm_parser import XTermParser
 from textual.events import Key
 
+from dualdbg.patience import patient
 from dualdbg.tui.driver_keys import alt_is_alt
 from dualdbg.tui.terminal.cells import Look
 from dualdbg.tui.terminal.keys import sequence
@@ -362,7 +363,7 @@ def test_a_flood_that_redraws_its_line_is_drawn_to_its_end() -> None:
             await program.wait()
 
         try:
-            await asyncio.wait_for(drawn(), 60)
+            await asyncio.wait_for(drawn(), patient(60))
         finally:
             terminal.close()
         return shown(terminal.screen)

@@ -16,6 +16,7 @@ import pytest
 
 from dualdbg.errors import EngineError
 from dualdbg.model import State
+from dualdbg.patience import patient
 from dualdbg.session.attaching import attach
 from dualdbg.session.options import Options
 from dualdbg.session.post_mortem import open_core
@@ -203,7 +204,7 @@ def test_a_lost_terminal_lets_an_attached_process_run_on(tmp_path: Path, waiting
         terminal.send("enter")
         terminal.until(lambda: terminal.shows("stopped natively"), "the stop")
         terminal.hang_up()
-        assert terminal.wait(90.0) == 128 + signal.SIGHUP
+        assert terminal.wait(patient(90.0)) == 128 + signal.SIGHUP
     finally:
         terminal.close()
     status = Path(f"/proc/{waiting}/status")
@@ -223,7 +224,7 @@ def test_an_ended_dashboard_leaves_the_terminal_clean_and_the_process_running(
         assert terminal.screen.alternate
         assert termios.tcgetattr(terminal.master) != before
         os.kill(terminal.pid, number)
-        assert terminal.wait(90.0) == 128 + number
+        assert terminal.wait(patient(90.0)) == 128 + number
         terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
         terminal.until(lambda: termios.tcgetattr(terminal.master) == before, "its modes")
         assert terminal.screen.modes.show_cursor
@@ -244,7 +245,7 @@ def test_an_ended_choice_of_a_process_leaves_the_terminal_clean(
         before = termios.tcgetattr(terminal.master)
         terminal.until(lambda: terminal.shows("type to filter"), "the picker")
         os.kill(terminal.pid, number)
-        assert terminal.wait(90.0) == 128 + number
+        assert terminal.wait(patient(90.0)) == 128 + number
         terminal.until(lambda: not terminal.screen.alternate, "the terminal as it was")
         terminal.until(lambda: termios.tcgetattr(terminal.master) == before, "its modes")
     finally:
@@ -262,7 +263,7 @@ def test_sigint_from_outside_ends_the_program_and_ctrl_c_does_not(tmp_path: Path
         terminal.send("ctrl+c", "f10")
         terminal.until(lambda: terminal.shows("▶3"), "the next line")
         os.kill(terminal.pid, signal.SIGINT)
-        assert terminal.wait(90.0) == 128 + signal.SIGINT
+        assert terminal.wait(patient(90.0)) == 128 + signal.SIGINT
     finally:
         terminal.close()
     wait_until(lambda: not is_running(program), 30.0, "the end of the program")
@@ -283,7 +284,7 @@ def test_quitting_a_stopped_program_is_no_failure(tmp_path: Path) -> None:
         terminal.send("ctrl+q")
         terminal.until(lambda: terminal.shows("Quit?"), "the question")
         terminal.send("enter")
-        assert terminal.wait(90.0) == 0
+        assert terminal.wait(patient(90.0)) == 0
         assert not terminal.screen.alternate
         assert terminal.screen.modes.show_cursor
     finally:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.dap.options import BY_NAME, OF_EDITORS
+from dualdbg.patience import patient
 from dualdbg.vscode.editors import EDITORS, configuration
 from dualdbg.vscode.jsonc import parse
 from tests.support import ROOT, require
@@ -28,7 +29,7 @@ def editor(*words: str) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         cwd=ROOT,
-        timeout=60,
+        timeout=patient(60),
     )
 
 
@@ -79,7 +80,7 @@ def test_nvim_text_is_lua(tmp_path: Path) -> None:
         [nvim, "--headless", "-u", "NONE", "-c", check, "-c", "quit"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
     )
     assert done.returncode == 0, done.stderr
 
@@ -103,7 +104,7 @@ def test_emacs_text_is_lisp(tmp_path: Path) -> None:
         " (plist-get (cdr each) 'command-args) (plist-get (cdr each) :request))))\n"
     )
     done = subprocess.run(
-        [emacs, "--batch", "-Q", "-l", str(reader)], capture_output=True, text=True, timeout=60
+        [emacs, "--batch", "-Q", "-l", str(reader)], capture_output=True, text=True, timeout=patient(60)
     )
     assert sorted(done.stdout.splitlines()) == [
         f'{name} "/a folder/dualdbg" ("dap") {request}'

@@ -16,6 +16,7 @@ import pytest
 
 import dualdbg
 from dualdbg.dap.options import OPTIONS
+from dualdbg.patience import patient
 from dualdbg.vscode.extension import file_name, pack
 from tests.support import ROOT, require
 
@@ -106,7 +107,7 @@ def test_make_vsix_needs_only_python(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=60,
+        timeout=patient(60),
     )
     assert (done.returncode, done.stderr) == (0, "")
     path = Path(done.stdout.strip())
@@ -121,7 +122,7 @@ def install(*options: str, path: str, cwd: Path) -> subprocess.CompletedProcess[
         text=True,
         env={"PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(cwd)},
         cwd=cwd,
-        timeout=60,
+        timeout=patient(60),
     )
 
 
@@ -145,7 +146,9 @@ def test_install_hands_the_vsix_to_vscode(tmp_path: Path) -> None:
         (debugger,) = json.loads(archive.read("extension/package.json"))["contributes"]["debuggers"]
     command = [debugger["runtime"], *debugger["runtimeArgs"]]
     assert Path(command[0]).is_absolute()  # VS Code's PATH may be another
-    shown = subprocess.run([*command, "--help"], capture_output=True, text=True, cwd=ROOT, timeout=60)
+    shown = subprocess.run(
+        [*command, "--help"], capture_output=True, text=True, cwd=ROOT, timeout=patient(60)
+    )
     assert shown.stdout.startswith("usage: dualdbg dap")
 
 

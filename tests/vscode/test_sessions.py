@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.vscode.editors import configuration
 from dualdbg.vscode.jsonc import parse
 from tests.dap.client import Client, connect
@@ -54,7 +55,7 @@ class Adapter:
         assert self.process.stdin and self.process.stdout and self.process.stderr
         self.process.stdin.close()
         try:
-            self.process.wait(120)
+            self.process.wait(patient(120))
             assert self.process.stderr.read() == b""
         finally:
             self.process.kill()
@@ -99,7 +100,7 @@ def test_nvim(tmp_path: Path, program: Path, adapters: list[Adapter]) -> None:
         [nvim, "--headless", "-u", "NONE", "-c", f"luafile {reader}", "-c", "quit"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patient(60),
     )
     found = json.loads(done.stdout)
     assert (found["adapter"]["type"], found["cpp"]) == ("executable", 3)
@@ -136,7 +137,7 @@ def test_zed(program: Path) -> None:
         arguments = {**entry, "connect": {"host": "127.0.0.1", "port": port}}
         check_session(client, arguments, program, entry["request"])
         client.close()  # type: ignore[attr-defined]
-        assert server.wait(120) == 0
+        assert server.wait(patient(120)) == 0
     finally:
         server.kill()
         server.wait()

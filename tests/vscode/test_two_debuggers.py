@@ -17,6 +17,7 @@ from typing import Any
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from dualdbg.vscode.folder import set_member
 from dualdbg.vscode.jsonc import parse
@@ -91,13 +92,13 @@ class Waiting:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=patient(120),
         )
         assert "exited normally" in done.stdout, done.stdout + done.stderr
 
     def ends(self) -> tuple[str, str]:
         """What it has written, on standard output and standard error, when it has ended well."""
-        output, errors = self.process.communicate(timeout=60)
+        output, errors = self.process.communicate(timeout=patient(60))
         assert self.process.returncode == 0, errors
         return output, errors
 
@@ -359,7 +360,7 @@ def _start_for_two(words: list[str], folder: Path) -> subprocess.CompletedProces
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=folder,
-        timeout=60,
+        timeout=patient(60),
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualdbg.known.python_files import is_interpreter
+from dualdbg.patience import patient
 from dualdbg.watch.tracer import Dying, Ended, Programs, SignalInfo, Tracer
 
 
@@ -185,11 +186,11 @@ def test_threads_that_begin_while_it_is_let_go_of_run_on() -> None:
             ends = [Ended(traced.process.pid, 0)]  # it may have been quicker
             assert list(traced.tracer.events()) in ([], ends)
         assert traced.close() == "done\n"
-        assert traced.process.wait(60) == 0
+        assert traced.process.wait(patient(60)) == 0
 
 
 def test_what_is_let_go_of_runs_on() -> None:
     traced = Traced("print('done')")
     traced.tracer.let_go()
     assert traced.close() == "done\n"
-    assert traced.process.wait(60) == 0
+    assert traced.process.wait(patient(60)) == 0

@@ -237,7 +237,7 @@ def _back_on_line(arrival: Arrival, step: Step, line: int | None) -> Outcome | A
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top = arrival.top
-    if arrival.momentary.lines:
+    if arrival.momentary.by_lines:
         return THE_REST
     if top is not None and top.inlined and is_between(top) and user_below(arrival.stack) is not None:
         return THE_REST  # in a library's code that was inlined into the line
@@ -306,11 +306,11 @@ def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     left, caller = step.top, direct_caller(arrival.stack)
     if left is None or left.line is None or caller is None or caller.sp != step.end:
         return False
+    if is_of_python(top) and not is_of_python(left) and not top.inlined:
+        return True  # also where they are the system's
     if is_of_system(top) and not is_of_system(left):
         # A step goes on in a template of a library, too, into which code of the user's was put: that may come again.
         return step.kind == "step" or top.inlined or not is_between(top)
-    if is_of_python(top) and not is_of_python(left) and not top.inlined:
-        return True
     return (top.function, top.inlined, top.file, top.line) == (
         left.function,
         left.inlined,
@@ -339,7 +339,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     if arrival.stack is UNREAD:
         return ArrivalFact.STACK
     top, momentary = arrival.top, arrival.momentary
-    if momentary.lines and _is_in_stepped_frame(arrival, step):
+    if momentary.by_lines and _is_in_stepped_frame(arrival, step):
         return THE_REST
     if top is not None and step.kind in ("step", "next") and _is_compilers(top, step.top):
         return Outcome(False, again=NATIVE_MOVES[step.kind])

@@ -95,6 +95,7 @@ class MomentaryBreakpoints:
             momentary.callees.update(await self._at(places.calls.callees, gdb_thread, momentary))
             momentary.sites.update(await self._at(places.calls.sites, gdb_thread, momentary))
         if places.lines is not None:
+            momentary.by_lines = True
             momentary.lines.update(await self._at_lines(places.lines, gdb_thread, momentary))
         if places.chosen is not None:
             momentary.chosen.update(await self._at_bodies([places.chosen], gdb_thread, momentary))

@@ -119,7 +119,8 @@ class Momentary:
     ``entries``: native code that the Python line may enter, with its address; ``has_bodies``: all functions of the
     extension are among them. ``calls`` is the calling function; ``callees`` and ``sites`` are set at what it calls.
     ``chosen``: the function that the user chose. ``left``: the name of the function whose result is read when it
-    returns; ``notes``: where that is done and the step does not end. ``lines``: where control comes to another line.
+    returns; ``notes``: where that is done and the step does not end. ``lines``: where control comes to another line;
+    ``by_lines``: in the function the step ends there alone, also where control comes to none before it returns.
     """
 
     landings: set[int] = field(default_factory=set)
@@ -136,6 +137,7 @@ class Momentary:
     left: str | None = None
     notes: set[int] = field(default_factory=set)
     lines: set[int] = field(default_factory=set)
+    by_lines: bool = False
     is_over: bool = False  # they were removed; what is inserted later for this step is removed at once
     # All of them, and those of which it is not known yet what they are.
     inserted: set[int] = field(default_factory=set)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
+
 SECONDS = 60.0
 
 
@@ -39,7 +41,7 @@ class Browser:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            self._process.wait(30)
+            self._process.wait(patient(30))
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.vscode.extension import pack
 from tests.support import ROOT, build_native, require, wait_until
 from tests.vscode.test_journeys import configuration as configuration_of
@@ -96,7 +97,7 @@ class Session:
     def dualdbg(self, *words: str) -> None:
         command = [sys.executable, "-m", "dualdbg", *words]
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT, timeout=120
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=ROOT, timeout=patient(120)
         )
         assert done.returncode == 0, done.stderr
 
@@ -310,7 +311,7 @@ def test_two_debuggers(session: Session, browser: Browser) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=patient(120),
         )
         assert "exited normally" in done.stdout, done.stdout + done.stderr
         window.ended()

@@ -14,6 +14,7 @@ from types import TracebackType
 
 import psutil
 
+from dualdbg.patience import patient
 from tests.support import ROOT, require
 
 VERSION = "4.96.4"  # VS Code 1.96.4; later ones want Node 22
@@ -84,7 +85,7 @@ def npm(*words: str, cwd: Path) -> None:
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=300,
+        timeout=patient(300),
     )
     assert done.returncode == 0, f"npm {' '.join(words)}: {done.stderr}"
 
@@ -142,10 +143,10 @@ class Server:
         """End the server and what it started: extension host, terminals and what runs in them outlive it else."""
         own = [*psutil.Process(self._process.pid).children(recursive=True)]
         self._process.terminate()
-        _, alive = psutil.wait_procs([psutil.Process(self._process.pid), *own], timeout=5)
+        _, alive = psutil.wait_procs([psutil.Process(self._process.pid), *own], timeout=patient(5))
         for process in alive:
             process.kill()
-        psutil.wait_procs(alive, timeout=120)
-        self._process.wait(10)
+        psutil.wait_procs(alive, timeout=patient(120))
+        self._process.wait(patient(10))
         assert self._process.stdout is not None
         self._process.stdout.close()
