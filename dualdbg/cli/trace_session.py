@@ -77,11 +77,15 @@ async def trace(options: TraceOptions) -> int:
     if options.json:
         sys.stdout.write(json.dumps(trace_report.to_json(summary)) + "\n")
     else:
-        sys.stdout.write(trace_report.text(summary, Style.of(sys.stdout)))
+        sys.stdout.write(_as_text(summary))
     sys.stdout.flush()
     if tracer.failure is not None:
         raise tracer.failure
     return status
+
+
+def _as_text(summary: Summary) -> str:
+    return trace_report.text(summary, Style.of(sys.stdout), "--json has all", "--folded FILE has all")
 
 
 class _Tracer:

@@ -280,13 +280,9 @@ class Printer:
 
     def _trace(self, report: TraceReport) -> str:
         from . import trace_report
+        from .commands.tracing import ALL_CALLERS, ALL_FUNCTIONS
 
-        return trace_report.text(
-            report.summary,
-            self.style,
-            all_functions="info breakpoints lists their places",
-            all_callers="dualdbg trace --folded FILE has all",
-        )
+        return trace_report.text(report.summary, self.style, ALL_FUNCTIONS, ALL_CALLERS)
 
     # -- breakpoints ------------------------------------------------------------------------------
 

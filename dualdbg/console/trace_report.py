@@ -21,13 +21,14 @@ _LEFT = "they were left by an exception or a jump, or had not returned yet"
 def text(
     summary: Summary,
     style: Style,
+    all_functions: str,
+    all_callers: str,
     callers: int = _CALLERS,
-    all_functions: str = "--json has all",
-    all_callers: str = "--folded FILE has all",
 ) -> str:
     """A table of the functions, with so many callers of each, and what was not counted.
 
-    ``all_functions`` and ``all_callers`` say how to see those that are left out.
+    ``all_functions`` and ``all_callers`` are what to say of those that are left out: in each front end they are seen in
+    another way.
     """
     counted = [row for row in summary.rows if row.hits is not None]
     called = [row for row in counted if row.hits]

@@ -97,8 +97,6 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ),
     (r"\btype (?P<name>py:\S+)", r"the breakpoint \g<name>"),
     # what the tables of the prompt leave out
-    (r"more places: --folded FILE has all", "more places: a larger callers has more"),
-    (r"more functions: --json has all", "more functions"),
 )
 _ROWS = tuple((re.compile(pattern), words) for pattern, words in _PHRASES)
 

@@ -37,7 +37,7 @@ def test_a_function_that_was_only_counted_before_has_lost_no_record() -> None:
         (row,) = summary.rows
         assert (row.hits, row.records, row.dropped, summary.dropped) == (600, 98, 2, 2)
         assert row.rate == 150.0
-        text = trace_report.text(summary, Style())
+        text = trace_report.text(summary, Style(), "", "")
         assert "500 of 600 calls: others came when calls were only counted" in text
 
 
@@ -47,7 +47,7 @@ def test_the_columns_are_those_of_all_rows() -> None:
     timed.caller_times[_CALLER] = Times(9, 1.0, 0.5)
     plain = Row("plain", None, 99, None, 99, Counter({_CALLER: 99}), seconds=1.0)
     for rows in ((timed, plain), (plain, timed)):
-        lines = trace_report.text(Summary(rows, 1.0), Style()).splitlines()
+        lines = trace_report.text(Summary(rows, 1.0), Style(), "", "").splitlines()
         head = next(line for line in lines if line.endswith("function"))
         names = [line for line in lines if line.endswith(("  timed", "  plain"))]
         assert {line.index(line.split()[-1]) for line in names} == {head.index("function")}

@@ -12,6 +12,10 @@ from .registry import command
 if TYPE_CHECKING:
     from ..console import Console
 
+# Where to see what a report leaves out.
+ALL_FUNCTIONS = "info breakpoints lists their places"
+ALL_CALLERS = "dualdbg trace --folded FILE has all"
+
 _TIME = "--time"
 
 

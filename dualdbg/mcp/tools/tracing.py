@@ -233,7 +233,11 @@ def _reply(
         ),
     )
     shown = replace(summary, rows=(*rows, *(row for row in summary.rows if row.hits == 0)))
-    text = for_tools(trace_report.text(shown, Style(), callers=arguments.callers))
+    text = for_tools(
+        trace_report.text(
+            shown, Style(), "fewer specs tell each", "a larger callers has more", arguments.callers
+        )
+    )
     left = f"left out: {answer.left_out}\n" if answer.left_out else ""
     return Reply(answer, bounded_text(f"{text}{answer.ended}\n{answer.output}{left}"))
 
