@@ -212,6 +212,12 @@ class Terminal:
         self.send(line)
         return self.prompt()
 
+    def in_step(self) -> None:
+        """Pass over what was told, with a prompt of its own, beside the answers so far. Nothing more may be told."""
+        self.child.send("help nonsense\r")
+        self.expect("'nonsense'")
+        self.prompt()
+
     def type(self, text: str) -> None:
         """Type for the program, or keys that are no whole line."""
         self.child.send(text)

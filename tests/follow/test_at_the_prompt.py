@@ -21,6 +21,7 @@ def test_processes_are_chosen_and_the_next_that_stands_still_is_turned_to() -> N
             "it is told",
         )
         wait_until(lambda: session.ask("process").count("python-stopped") == 2, SECONDS, "both have stopped")
+        session.in_step()
         for number in ("3", "2"):
             assert "#0 work" in session.ask(f"process {number}")
             assert "#0 py   work" in session.ask("bt 1")

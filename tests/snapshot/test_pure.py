@@ -178,6 +178,18 @@ def test_who_sleeps_is_busy_only_by_its_time_on_a_processor(
     assert bool(found) is (words is not None)
 
 
+@pytest.mark.parametrize(("ready", "is_busy"), [(0.7, True), (0.6, False)])
+def test_who_was_stopped_by_the_look_had_nothing_to_do_meanwhile(ready: float, is_busy: bool) -> None:
+    """A stop takes a fifth of a second on a busy machine, or with many threads."""
+
+    def look(n: int) -> ProcessReport:
+        one = thread(1, *COMMON, state="R", sleeps=40, cpu=n * ready, ready=n * ready)
+        return replace(process(1, one), at=100.0 + n, stopped=0.25)
+
+    found = diagnose([look(1)], (), Earlier([look(0)], 1.0))
+    assert [each.kind for each in found] == (["busy"] if is_busy else [])
+
+
 def test_a_mutex_that_nobody_is_there_to_release() -> None:
     def of(lock: Lock, timeout: int = 0) -> list[tuple[str, str]]:
         call = SystemCall("futex", (0x10, 137, 0, timeout, 0, 0))

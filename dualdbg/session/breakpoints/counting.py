@@ -39,8 +39,9 @@ class Counting:
 
         A thread of the target has to make memory for it, and what counts is in the code of the target while that runs.
         """
-        runs = self._loop.state.phase in (State.RUNNING, State.PYTHON_STOPPED)
-        if self.halting is None or not runs or not any(spec.counts for spec in specs):
+        if self.halting is None or not any(spec.counts for spec in specs):
+            return await work()
+        if self._loop.state.phase not in (State.RUNNING, State.PYTHON_STOPPED):
             return await work()
         try:
             return await self.halting.interrupted(work)

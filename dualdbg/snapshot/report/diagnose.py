@@ -386,10 +386,11 @@ def _busy(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
         was = before.get(node)
         if was is None or node[0] in ranks:
             continue
-        seconds = scene.earlier.until(scene.processes[node[0]])
+        process = scene.processes[node[0]]
+        seconds, ran = scene.earlier.until(process), scene.earlier.ran_until(process)
         used = (thread.cpu or 0.0) - (was.cpu or 0.0)
         has_slept = slept(was, thread)
-        if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * seconds:
+        if (used if has_slept else _ready(thread) - _ready(was)) < _ALL_THE_TIME * ran:
             continue
         text = f"{name_of(scene, node)} is busy: "
         if has_slept:

@@ -38,10 +38,16 @@ class Earlier:
 
     def until(self, now: ProcessReport) -> float:
         """Seconds between both looks at a process: a look at many takes its time too, and where the machine is slow."""
-        return next(
-            (seconds_between(was, now, self.seconds) for was in self.processes if was.pid == now.pid),
-            self.seconds,
-        )
+        was = self._of(now.pid)
+        return seconds_between(was, now, self.seconds) if was is not None else self.seconds
+
+    def ran_until(self, now: ProcessReport) -> float:
+        """Those of them in which the process was not stopped by the earlier look, which is behind that look's time."""
+        was = self._of(now.pid)
+        return self.until(now) - ((was.stopped or 0.0) if was is not None else 0.0)
+
+    def _of(self, pid: int) -> ProcessReport | None:
+        return next((was for was in self.processes if was.pid == pid), None)
 
 
 def seconds_between(was: ProcessReport, now: ProcessReport, otherwise: float) -> float:
