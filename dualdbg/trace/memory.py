@@ -13,8 +13,11 @@ from ..probes.recording import Shared
 
 _WORD = 8
 _AT_ONCE = 8192  # records in a piece: their room is used again when it is read
-# Seconds for a record that was begun, and in a ring that is half full: whoever is slower loses it, and no more.
+# Seconds for a record that was begun, and in a ring that is half full, in which its thread could have gone on: whoever
+# is slower loses it, and no more.
 _WAIT, _SHORT_WAIT = 1.0, 0.01
+# Seconds between two looks count as no more: where we come late, so do the threads of the target.
+_LOOK = 0.05
 
 
 def complete(piece: memoryview, first: int) -> int:
@@ -44,9 +47,12 @@ class TraceMemory:
         self._words = memoryview(self._map).cast("Q")
         self.probes = 0  # how many have a counter here
         self.is_over = False  # nobody writes any more: what is not complete now never will be
+        # Whether the target runs: else nobody writes just now.
+        self.may_write: Callable[[], bool] = lambda: True
         self._tails = [0] * shared.rings  # ours: what the target has is for its own use
-        # Of each ring whose next record is not complete: which one that is, how many were begun then, and when.
-        self._waiting: dict[int, tuple[int, int, float]] = {}
+        # Of each ring whose next record is not complete: which one that is, how many were begun then, for how many
+        # seconds its thread could have gone on since, and when we have looked last.
+        self._waiting: dict[int, tuple[int, int, float, float]] = {}
         self._takes_down = shared.rings > 0
         self._last: list[int] | None = None  # the counters, once it is closed
 
@@ -126,14 +132,18 @@ class TraceMemory:
         number = words[first + tail % capacity * recording.WORDS]
         if number in (tail + 1, recording.GIVEN_UP):
             return number == recording.GIVEN_UP
-        waiting, begun, since = (
-            self._waiting.get(ring, (-1, 0, 0.0)) if not self.is_over else (tail, head, 0.0)
-        )
-        if waiting != tail:
-            self._waiting[ring] = (tail, head, time.monotonic())
+        waiting, begun, waited, looked = self._waiting.get(ring, (-1, 0, 0.0, 0.0))
+        now = time.monotonic()
+        if self.is_over:
+            begun = head
+        elif waiting != tail:
+            self._waiting[ring] = (tail, head, 0.0, now)
             return False
-        if time.monotonic() - since < (_WAIT if head - tail < capacity // 2 else _SHORT_WAIT):
-            return False
+        else:
+            waited += min(now - looked, _LOOK) if self.may_write() else 0.0
+            self._waiting[ring] = (tail, begun, waited, now)
+            if waited < (_WAIT if head - tail < capacity // 2 else _SHORT_WAIT):
+                return False
         start = tail
         while start < begun:
             at = start % capacity

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 
@@ -255,6 +256,31 @@ def test_the_python_line_is_that_of_the_caller(
         assert found is not None
         assert found.function.rpartition(".")[2] == "inner" and found.file == __file__
         assert found.line == inner.__code__.co_firstlineno + 1
+
+
+def test_a_record_is_waited_for_while_the_target_stands(
+    memory: TraceMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stop, at which a user may think for minutes, is met by threads in the middle of a record."""
+    words, number = memory._words, memory.shared.records(0) // 8
+    words[memory.shared.control(0) // 8 + recording.HEAD // 8] = 1
+    now, stands = 0.0, True
+    monkeypatch.setattr("dualdbg.trace.memory.time", SimpleNamespace(monotonic=lambda: now))
+    memory.may_write = lambda: not stands
+
+    def look(seconds: float) -> bool:
+        """Look after so many seconds; whether the record was given up."""
+        nonlocal now
+        now += seconds
+        assert list(memory.take()) == []
+        return words[number] == recording.GIVEN_UP
+
+    assert not any(look(0.002) for _ in range(400))
+    assert not any(look(60.0) for _ in range(10))
+    stands = False
+    assert not look(60.0)  # where we come late, so does its thread
+    assert not any(look(0.002) for _ in range(400))
+    assert any(look(0.002) for _ in range(400))
 
 
 def test_a_record_that_nobody_completes_holds_up_no_other(library: ctypes.CDLL, memory: TraceMemory) -> None:

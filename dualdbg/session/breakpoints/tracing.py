@@ -174,6 +174,7 @@ class Tracing:
 
     def add_python(self, place: TracedPlace, memory: TraceMemory, probe: int, returns: int) -> None:
         """A place in Python, which is counted there."""
+        memory.may_write = self._target_runs
         place.memory, place.probe = memory, probe
         place.returns = returns if place.manner.times else None
         self.places.append(place)
@@ -314,12 +315,16 @@ class Tracing:
             raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
         finally:
             await self.native.close_descriptor(functions[-1], descriptor, thread)
+        memory.may_write = self._target_runs
         read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
         program = self._now[manner] = Program(memory, tid, read)
         self.programs.append(program)
         if self.at_memory is not None:
             self.at_memory()
         return program
+
+    def _target_runs(self) -> bool:
+        return self.native.running
 
     async def _thread_id_place(self, thread: int, tid: int) -> int:
         """How far the id of a thread is from its thread pointer: the C library keeps it there."""
