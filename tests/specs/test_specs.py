@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import string
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -289,9 +290,9 @@ def test_round_trip(place: BreakpointSpec, counts: dict[str, object], **suffixes
         ("f if trace > time", {"condition": "trace > time"}),
     ],
 )  # fmt: skip
-def test_what_counts_and_what_is_taken_down(text: str, suffixes: dict[str, object]) -> None:
+def test_what_counts_and_what_is_taken_down(text: str, suffixes: dict[str, Any]) -> None:
     spec = parse_spec(text)
-    assert spec == BreakpointSpec("f", K.FUNCTION, "f", **suffixes)  # type: ignore[arg-type]
+    assert spec == BreakpointSpec("f", K.FUNCTION, "f", **suffixes)
     assert parse_spec(spec_text(spec)) == spec
 
 
