@@ -198,7 +198,7 @@ def _nothing_left_behind() -> Iterator[None]:
     """Fails a test that leaves a process behind, child or orphan, and ends that process."""
     before = set(psutil.pids())
     yield
-    left: set[psutil.Process] = set()
+    left: dict[psutil.Process, bool] = {}
 
     def nothing_is_left() -> bool:
         left.clear()
@@ -208,33 +208,40 @@ def _nothing_left_behind() -> Iterator[None]:
     try:
         support.wait_until(nothing_is_left, _GRACE_SECONDS, "every process that the test started has ended")
     except pytest.fail.Exception:
-        lines = [f"{process.pid}: {_command_line(process)}" for process in left]
-        for process in left:
+        ours = [process for process, is_ours in left.items() if is_ours]
+        lines = [f"{process.pid}: {_command_line(process)}" for process in ours]
+        for process in ours:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        pytest.fail("processes left behind:\n  " + "\n  ".join(lines), pytrace=False)
+        if ours:
+            pytest.fail("processes left behind:\n  " + "\n  ".join(lines), pytrace=False)
 
 
-def _processes_of_this_run(pids: set[int]) -> set[psutil.Process]:
+def _processes_of_this_run(pids: set[int]) -> dict[psutil.Process, bool]:
     """Those of ``pids`` that descend from us or have our mark in their environment; zombies do not run any more.
 
-    Most are those of other workers, and this is asked after each test: what costs little is asked first.
+    False for one that may have it: a program begins there. It is waited for and not ended, as it may be another
+    worker's. Most of ``pids`` are, and this is asked after each test: what costs little is asked first.
     """
-    found = set()
+    found = {}
     for pid in pids:
-        if (_has_mark(pid) or _descends_from_us(pid)) and support.is_running(pid):
+        is_ours = _has_mark(pid)
+        if is_ours is not True and _descends_from_us(pid):
+            is_ours = True
+        if is_ours is not False and support.is_running(pid):
             with contextlib.suppress(psutil.NoSuchProcess):
-                found.add(psutil.Process(pid))
+                found[psutil.Process(pid)] = is_ours is True
     return found
 
 
-def _has_mark(pid: int) -> bool:
+def _has_mark(pid: int) -> bool | None:
+    """None: not yet known."""
     try:
         environ = Path(f"/proc/{pid}/environ")
         found = environ.read_bytes()
         if not found:
             if _is_in_exec(pid):
-                return True
+                return None
             found = environ.read_bytes()  # it is there since
         return f"{_MARK}={os.environ[_MARK]}".encode() in found
     except OSError:  # it has ended, or is another user's

@@ -98,7 +98,7 @@ def test_a_process_is_known_as_ours_while_its_program_begins() -> None:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
             known = conftest._has_mark(child.pid)
             child.kill()
-        assert known
+        assert known is not False
 
 
 @pytest.mark.smoke
@@ -116,6 +116,25 @@ def test_it():
     assert status == 1
     assert f"{pid}: {sys.executable} -c import time; time.sleep(60)" in output
     wait_until(lambda: not is_running(pid))
+
+
+def test_what_may_be_another_worker_s_is_waited_for_and_not_ended(tmp_path: Path) -> None:
+    """A process without an environment, which nobody knows as a child, stands for one in which a program begins."""
+    orphan = ORPHAN.replace("start_new_session", "env={}, start_new_session")
+    status, output = run_test(
+        tmp_path,
+        f"""
+conftest._GRACE_SECONDS = 0.5
+conftest._is_in_exec = lambda pid: True
+def test_it():
+    output = subprocess.run([sys.executable, "-c", {orphan!r}], capture_output=True, text=True).stdout
+    open(os.path.dirname(__file__) + "/pid", "w").write(output)
+""",
+    )
+    pid = int((tmp_path / "pid").read_text())
+    lives = is_running(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert lives and status == 0, output
 
 
 # How a test starts a process: in its own code, in a fixture, in a class that it names, and so that no code tells.

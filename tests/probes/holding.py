@@ -15,6 +15,7 @@ from dualdbg.backends.events import EngineEvent, NativeExited, NativeStopped, St
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.resources import resource_directory
+from dualdbg.session import preloads
 from dualdbg.session.breakpoints.probes import Probes
 from dualdbg.symbols.address_space import AddressSpace
 
@@ -26,7 +27,8 @@ class Held:
 
     def __init__(self, pid: int) -> None:
         self._events: asyncio.Queue[EngineEvent] = asyncio.Queue()
-        options = GdbOptions("gdb", resource_directory("gdb_scripts"), WireLog(None, "gdb", 0.0))
+        scripts, log = resource_directory("gdb_scripts"), WireLog(None, "gdb", 0.0)
+        options = GdbOptions("gdb", scripts, log, environment=preloads.for_gdb())
         self.engine = GdbEngine(options, self._events.put_nowait)
         self.image = AddressSpace(pid)
         self.probes = Probes(self.engine, self.image)

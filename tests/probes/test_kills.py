@@ -63,7 +63,7 @@ _KINDS = {
                 (0xFFF, 5, "if $rdi == -1"),
                 (0xFFFF, 5, "if ($rdi & 0xffff) == 6"),
                 (0xFFFFF, 5, "if ($rdi & 0x3fff) == 6"),
-                (0xFFFFFF, 5, "hits 1000000"),
+                (0xFFFFFF, 5, "hits 1000000000"),
                 (0xFFFFFF, -5, "hits 2000000000"),
             )
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import os
 import shutil
@@ -58,11 +59,14 @@ def binutils() -> None:
         require(shutil.which(program), f"{program} of the binutils")
 
 
-def functions_of_nm(path: Path) -> dict[str, set[int]]:
-    """Demangled name -> addresses of the defined functions, .cold parts left out, as ``nm -C`` has them."""
+def functions_of_nm(path: Path, *table: str) -> dict[str, set[int]]:
+    """Demangled name -> addresses of the defined functions, .cold parts left out, as ``nm -C`` has them.
+
+    ``table`` is ``-D`` for what a stripped library exports.
+    """
     found: dict[str, set[int]] = defaultdict(set)
     raw, demangled = (
-        run("nm", "-p", "--defined-only", *option, path).splitlines() for option in ([], ["-C"])
+        run("nm", "-p", "--defined-only", *table, *option, path).splitlines() for option in ([], ["-C"])
     )
     for line, text in zip(raw, demangled, strict=True):
         address, kind, name = text.split(" ", 2)
@@ -79,3 +83,12 @@ def torch_library(name: str) -> Path:
     require(spec, "PyTorch")
     assert spec is not None and spec.origin is not None
     return Path(spec.origin).parent / "lib" / name
+
+
+def system_library(name: str) -> Path:
+    """Where the loader finds a library of the system. It is loaded."""
+    ctypes.CDLL(name)
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if Path(line.split()[-1]).resolve().name.startswith(name.removesuffix(".6")):
+            return Path(line.split()[-1])
+    raise AssertionError(f"{name} was loaded, and is not mapped")

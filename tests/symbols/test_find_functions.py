@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from dualdbg.symbols.names.name_query import Query
 from dualdbg.symbols.objfile import Objfile
-from tests.symbols.conftest import functions_of_nm, run
+from tests.symbols.conftest import functions_of_nm, run, system_library
 
 pytestmark = pytest.mark.usefixtures("binutils")
 
@@ -172,6 +174,25 @@ def test_every_name_in_full_means_itself(shapes: Path) -> None:
     for name, addresses in known.items():
         assert {s.address for s in library.find_functions(name, exact=True)} == addresses, name
         assert {s.address for s in library.find_functions(name)} >= addresses, name
+
+
+@pytest.mark.usefixtures("binutils")
+def test_constructors_of_classes_with_a_short_form_are_found() -> None:
+    """``_ZNSaIcEC1Ev`` spells neither ``allocator`` nor the name of the constructor."""
+    path = system_library("libstdc++.so.6")
+    library = Objfile.open(path)
+    classes = ("allocator", "basic_string", "basic_istream", "basic_ostream", "basic_iostream")
+    special = re.compile(rf"std::({'|'.join(classes)})<.*>::~?\1[(<]")
+    found = Counter[str]()
+    for name, addresses in functions_of_nm(path, "-D").items():
+        known = special.search(name)
+        if known is None or found[known[1]] == 12:
+            continue
+        found[known[1]] += 1
+        assert {s.address for s in library.find_functions(name, exact=True)} == addresses, name
+    assert set(found) == set(classes)
+    assert library.find_functions("std::allocator<char>::~allocator")
+    assert library.find_functions("std::basic_istream::basic_istream")
 
 
 def test_the_strings_of_the_library_share_their_tails(shapes: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import random
@@ -20,18 +19,11 @@ from dualdbg.symbols.names.name_beginnings import Known, continuations
 from dualdbg.symbols.names.name_index import NameIndex
 from dualdbg.symbols.objfile import Objfile
 from tests.support import ROOT, require
+from tests.symbols.conftest import system_library
 
 SEED = 20
 _IDENTIFIER = re.compile(r"~?[A-Za-z_]\w*", re.ASCII)
 _LOCAL = re.compile(r"_ZZ|_ZGV|_ZT|_ZGR")
-
-
-def system_library(name: str) -> Path:
-    ctypes.CDLL(name)
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        if Path(line.split()[-1]).resolve().name.startswith(name.removesuffix(".6")):
-            return Path(line.split()[-1])
-    raise AssertionError(f"{name} was loaded, and is not mapped")
 
 
 def paths_of(library: Objfile) -> dict[tuple[str, ...], str]:

@@ -225,7 +225,11 @@ class Query:
     @cached_property
     def _ending(self) -> re.Pattern[bytes]:
         """The last identifier, followed by the end of its scope, by arguments or by a tag."""
-        return re.compile(re.escape(self._last or b"") + rb"(?:[EIB]|[CD][0-9I])")
+        spelled = re.escape(self._last or b"") + rb"(?:[EIB]|[CD][0-9I])"
+        if self._parts[-1][0].lstrip("~") not in _ABBREVIATED:
+            return re.compile(spelled)
+        # A constructor or destructor has no name of its own: it is written behind the short form of its class.
+        return re.compile(spelled + rb"|N[rVK]*[RO]?S[absiod](?:I|[CD][0-9I])")
 
     @cached_property
     def _unscoped(self) -> tuple[bytes, ...]:
