@@ -18,6 +18,7 @@ from typing import Any
 
 import pexpect
 import psutil
+import pytest
 
 from tests import support
 from tests.support import ROOT, name_of, wait_until
@@ -74,17 +75,35 @@ def dualdbg(
 ) -> Done:
     """Run the command line to its end, with ``stdin`` as its input."""
     command = [*prefix, *DUALDBG, *map(str, words)]
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment(env),
-        input=stdin.encode(),
-        capture_output=True,
-        timeout=SECONDS,
-    )
-    return Done(
-        done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")
-    )
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment(env), stdin=pipe, stdout=pipe, stderr=pipe
+    ) as process:
+        does = ""
+        try:
+            out, errors = process.communicate(stdin.encode(), SECONDS)
+        except subprocess.TimeoutExpired:
+            does = what_it_does(process.pid)
+            process.kill()
+            out, errors = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    if does:
+        pytest.fail(f"{command} hangs.\n{text_of(out)}\n{text_of(errors)}\n{does}", pytrace=False)
+    return Done(process.returncode, text_of(out), text_of(errors))
+
+
+def text_of(output: bytes) -> str:
+    """What a program has written, whatever it is."""
+    return output.decode("utf-8", "replace")
+
+
+def what_it_does(pid: int) -> str:
+    """The stacks and tasks of a process that hangs and of those that it has started, and what holds them up."""
+    stacks = [*DUALDBG, "stacks", "--tree", str(pid), "--tasks", "--locals"]
+    done = subprocess.run(stacks, env=environment(), capture_output=True, timeout=SECONDS)
+    return text_of(done.stdout + done.stderr)
 
 
 class JsonRun:
