@@ -7,12 +7,18 @@ import platform
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
+from dualdbg.snapshot.capture import Wanted
+from dualdbg.snapshot.facts import ProcessReport
+from dualdbg.snapshot.linux.file_locks import with_lock_holders
+from dualdbg.snapshot.linux.ptrace import Hold
+from dualdbg.snapshot.take import take
 from tests.snapshot.test_command import dualdbg
 from tests.support import require, wait_until
 
@@ -120,6 +126,27 @@ def test_who_has_the_lock_of_a_file(kind: str, tmp_path: Path) -> None:
 def _until_it_waits(pid: int) -> None:
     numbers = {"x86_64": ("73 ", "72 "), "aarch64": ("32 ", "25 ")}[platform.machine()]  # flock, fcntl
     wait_until(lambda: Path(f"/proc/{pid}/syscall").read_text().startswith(numbers))
+
+
+@pytest.mark.parametrize("kind", ["flock", "an open file's"])
+def test_a_stopped_thread_is_waited_for(kind: str, tmp_path: Path) -> None:
+    """A stop takes it out of the list of those who wait, and a busy machine lets it run on late."""
+    has, waits = KINDS[kind]
+    path = tmp_path / "lock"
+    told: list[ProcessReport] = []
+    with program(f"{has}{TELL}time.sleep(1000)", path) as holder:
+        holding = number(holder)
+        with program(f"file = open(path, 'w'){TELL}{waits}", path) as waiter:
+            _until_it_waits(number(waiter))
+            reports, _ = take([waiter.pid], wanted=Wanted())
+            looks = threading.Thread(target=lambda: told.extend(with_lock_holders(reports)))
+            with Hold(waiter.pid):
+                looks.start()
+                looks.join(0.1)
+            looks.join()
+    [thread] = told[0].threads
+    assert thread.system_call is not None and thread.system_call.descriptor is not None
+    assert [one.pid for one in thread.system_call.descriptor.lock_holders] == [holding]
 
 
 def test_a_lock_that_the_process_has_itself(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "dualdbg/process_end.py: _LOOK": "between two looks",
     "dualdbg/mcp/tools/snapshots.py: _BETWEEN_LOOKS": "between two looks",
     "dualdbg/watch/hang.py: BETWEEN_LOOKS": "between two looks",
+    "dualdbg/snapshot/linux/file_locks.py: _BETWEEN_LOOKS": "between two looks",
     "dualdbg/snapshot/report/database_waits.py: _LAST": "between two looks of SQLite's",
     "dualdbg/snapshot/report/sleeps.py: _LONG": "of the time that a thread sleeps",
     "dualdbg/snapshot/report/collectives.py: _LONG": "of the time that an operation has taken",

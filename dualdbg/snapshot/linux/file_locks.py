@@ -4,7 +4,7 @@
 process that took it, and leaves it out when that has ended; of a lock of an open file description (F_OFD_SETLKW) it has
 no process at all, neither of who has it nor of who waits. Who has those now /proc/PID/fdinfo tells, which lists the
 locks of an open file (fs/locks.c, show_fd_locks). A stop of a waiting thread takes it out of the list, so it is read
-when the processes run on. SQLite's bytes: https://sqlite.org/lockingv3.html and walformat.html.
+when the thread has run on to where it waits. SQLite's bytes: https://sqlite.org/lockingv3.html and walformat.html.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import ctypes
 import os
 import stat
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import DualdbgError
+from ...patience import patient
+from ...shared.proc_files import read_stat
 from ..facts import Descriptor, LockHolder, ProcessReport, SystemCall, ThreadReport
 from ..sqlite_waits import waits_in_sqlite
 from .memory import ProcessMemory
@@ -28,6 +31,8 @@ _WRITES = {0: False, 1: True}  # F_RDLCK, F_WRLCK
 _LAST = (1 << 63) - 1  # OFFSET_MAX, which /proc/locks calls EOF
 _KCMP = {"x86_64": 312, "aarch64": 272}  # asm/unistd_64.h, asm-generic/unistd.h
 _KCMP_FILE = 0
+_TO_WAIT_AGAIN = patient(1.0)  # seconds, in which a thread that was stopped is given a processor
+_BETWEEN_LOOKS = 0.0005  # seconds
 _libc = ctypes.CDLL(None)
 _SHARED_MEMORY = "-shm"  # beside a database in WAL mode
 _FIRST_BYTE = 0x40000000  # that SQLite locks in a database
@@ -59,6 +64,10 @@ def with_lock_holders(reports: Sequence[ProcessReport]) -> list[ProcessReport]:
     waiting = [(report.pid, thread) for report in reports for thread in report.threads if _may_wait(thread)]
     if not waiting:
         return list(reports)
+    end = time.monotonic() + _TO_WAIT_AGAIN
+    for pid, thread in waiting:
+        while _runs_on(pid, thread.thread.tid) and time.monotonic() < end:
+            time.sleep(_BETWEEN_LOOKS)
     rows = list(_rows())
     found = {
         (pid, thread.thread.tid): _of_database(pid, thread.system_call, rows)
@@ -77,6 +86,14 @@ def with_lock_holders(reports: Sequence[ProcessReport]) -> list[ProcessReport]:
         )
         for report in reports
     ]
+
+
+def _runs_on(pid: int, tid: int) -> bool:
+    """Whether a thread is not yet back in its system call after a stop."""
+    try:
+        return read_stat(f"/proc/{pid}/task/{tid}/stat").state in "Rt"
+    except OSError:  # it has ended
+        return False
 
 
 def _may_wait(thread: ThreadReport) -> bool:
