@@ -1,4 +1,4 @@
-"""Notices the end of a process of which gdb does not tell."""
+"""Notices the end of a process of which gdb does not tell, and has gdb give it back to its parent."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import asyncio
 from ..patience import patient
 from ..process_end import end_of, has_ended
 from ..waiting import first_of
+from .engines import NativeEngine
 from .loop import Loop
 from .transitions.ending import exited, target_died
 
+GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
 _INTERVAL = 0.25  # seconds between two looks at a process that gdb holds
 _RUNNING = patient(1.0)  # and at one that runs
 
@@ -35,3 +37,14 @@ async def watch_death(loop: Loop) -> None:
         if end is not None and seen > 1:  # gdb has had its time
             loop.put(exited, end)
             return
+
+
+async def give_back(native: NativeEngine, told: asyncio.Event) -> None:
+    """Let the parent of a process that has ended collect it. ``told``: gdb has told an end.
+
+    One that was killed while gdb held it stays a zombie until gdb asks for it, or is gone: its parent waits so long.
+    The session is over, and gdb is needed no more.
+    """
+    await first_of(told.wait(), seconds=GDB_GRACE)
+    if not told.is_set():
+        await native.close(grace=0.0)

@@ -10,6 +10,7 @@ import asyncio
 import traceback
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec
 
 from ..errors import DualdbgError, EngineLost, WrongState
@@ -27,6 +28,16 @@ P = ParamSpec("P")
 Transition = Callable[Concatenate[TargetState, P], Effects]
 
 
+@dataclass(frozen=True)
+class _Entry:
+    """``taken``: somebody waits for it. ``programs``: as many had run before the one that it is of."""
+
+    transition: Transition[...]
+    arguments: tuple[Any, ...]
+    taken: asyncio.Future[None] | None = None
+    programs: int | None = None
+
+
 class Loop:
     """The inbox of one session.
 
@@ -37,7 +48,7 @@ class Loop:
         self.state = state
         self.log: Callable[[str], None] | None = None
         self._perform = perform
-        self._inbox: deque[tuple[Transition[...], tuple[Any, ...], asyncio.Future[None] | None]] = deque()
+        self._inbox: deque[_Entry] = deque()
         self._scheduled = False
         self._open = False
         self._over = False
@@ -68,7 +79,14 @@ class Loop:
     def put(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
         """Add an entry. Nobody waits for it."""
         assert not named
-        self._inbox.append((transition, arguments, None))
+        self._inbox.append(_Entry(transition, arguments))
+        self._schedule()
+
+    def put_of_program(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
+        """Add what debugpy says of the program that runs now. It means nothing of one that took its place before the
+        entry is taken: the connection closes with the program, and gdb's report of that may come first."""
+        assert not named
+        self._inbox.append(_Entry(transition, arguments, programs=self.state.programs))
         self._schedule()
 
     async def ask(self, transition: Transition[P], *arguments: P.args, **named: P.kwargs) -> None:
@@ -77,7 +95,7 @@ class Loop:
         if self._over:
             raise _too_late()
         taken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._inbox.append((transition, arguments, taken))
+        self._inbox.append(_Entry(transition, arguments, taken))
         self._schedule()
         await taken
 
@@ -90,7 +108,13 @@ class Loop:
         self._scheduled = False
         if not self._inbox:  # the session ended meanwhile
             return
-        transition, arguments, taken = self._inbox.popleft()
+        entry = self._inbox.popleft()
+        transition, arguments, taken = entry.transition, entry.arguments, entry.taken
+        if entry.programs not in (None, self.state.programs):
+            if self.log is not None:
+                self.log(f"{transition.__name__} dropped: it is of the program that was there before")
+            self._schedule()
+            return
         before = described_transition(self.state) if self.log is not None else ""
         restore = self.state.kept()
         try:
@@ -199,7 +223,7 @@ class Loop:
         """Take no more entries, because the engines are gone. Tasks that wait for one get an error."""
         self._open = False
         self._over = True
-        for _, _, taken in self._inbox:
+        for taken in (entry.taken for entry in self._inbox):
             self._answer(taken, _too_late())
         self._inbox.clear()
         own = asyncio.current_task()

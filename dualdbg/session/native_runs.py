@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from ..backends import events as engine
 from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
-from ..patience import patient
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
+from .death_watch import GDB_GRACE
 from .engines import NativeEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
@@ -17,8 +17,6 @@ from .stepping.freezing import Freezer
 from .transitions.going_on import departed
 from .transitions.halts import interrupt_failed
 from .transitions.native import resume_failed
-
-GDB_GRACE = patient(2.0)  # seconds for a gdb that has nothing to let go of
 
 
 class NativeRuns:

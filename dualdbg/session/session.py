@@ -25,14 +25,14 @@ from ..waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock
-from .death_watch import watch_death
+from .death_watch import GDB_GRACE, give_back, watch_death
 from .debugpy_requests import DebugpyRequests
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
 from .inspect.types_compiler import compile_types
 from .loop import Loop
-from .native_runs import GDB_GRACE, NativeRuns
+from .native_runs import NativeRuns
 from .state import Pause, TargetState
 from .stepping.code_of_interest import CodeOfInterest
 from .stepping.freezing import Freezer
@@ -228,6 +228,11 @@ class Session:
             await self._wait_for(self._gdb_told_an_end.wait(), GDB_GRACE)
         self.loop.put(exited, self._gdbs_word if exit == Exit() else exit)
 
+    def _is_over(self, what: effect.Over) -> None:
+        self.loop.ended.set()
+        if self.state is State.EXITED:
+            self.background(give_back(self.native, self._gdb_told_an_end))
+
     def _native_exited(self, event: engine.NativeExited) -> None:
         self._gdbs_word = Exit(code=event.code, signal=signal_number(event.signal))
         self._gdb_told_an_end.set()
@@ -241,7 +246,7 @@ class Session:
 
     def _python_output(self, event: engine.PythonOutput) -> None:
         if event.text.startswith(_SKIPPED):
-            self.loop.put(library_passed_over)
+            self.loop.put_of_program(library_passed_over)
         elif event.category == "important":
             self.emit(Notice("warning", event.text.rstrip("\n")))
         else:
@@ -249,7 +254,7 @@ class Session:
 
     def _engine_ended(self, event: engine.EngineEnded) -> None:
         if event.engine == "debugpy":
-            self.loop.put(debugpy_lost, event.detail)
+            self.loop.put_of_program(debugpy_lost, event.detail)
         else:
             self.loop.put(gdb_lost, event.detail, self.end_target is not None)
             self._gdb_told_an_end.set()
@@ -461,8 +466,8 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
     engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),
-    engine.PythonStopped: lambda session, event: session.loop.put(python_stopped, event),
-    engine.PythonContinued: lambda session, event: session.loop.put(python_continued, event),
+    engine.PythonStopped: lambda session, event: session.loop.put_of_program(python_stopped, event),
+    engine.PythonContinued: lambda session, event: session.loop.put_of_program(python_continued, event),
     engine.PythonOutput: Session._python_output,
     engine.PythonLogFailed: lambda session, event: session.breakpoints.notices.log_failed(event),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
@@ -490,5 +495,5 @@ _EFFECTS: dict[type, Callable[[Session, Any], None]] = {
     effect.EndTarget: lambda session, what: (session.end_target or session.end_attached)(),
     effect.Repair: lambda session, what: session.background(session._put_right(what.detail)),
     effect.ReportUnbound: Session._report_at_end,
-    effect.Over: lambda session, what: session.loop.ended.set(),
+    effect.Over: Session._is_over,
 }

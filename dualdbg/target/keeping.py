@@ -45,7 +45,7 @@ class KeptProgram:
         self._environment = for_imports(os.environ)
         library = ctypes.CDLL(None)
         self._prctl, self._ptrace = library.prctl, library.ptrace
-        self._null = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        self._null: int | None = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         self._program: int | None = None  # a pidfd (pidfd_open(2)), for when the keeper is lost
         self._keeper: subprocess.Popen[bytes] | None = None
         self._others: dict[int, asyncio.Future[Exit]] = {}  # how those ended that were kept by name
@@ -85,6 +85,7 @@ class KeptProgram:
             os.write(link, b"started %d\n" % pid)
             os.dup2(link, 0)
             os.dup2(link, 1)
+            assert self._null is not None
             os.dup2(self._null, 2)
             os.execve(self._command[0], [*self._command, str(pid)], self._environment)
         except OSError as error:
@@ -95,12 +96,14 @@ class KeptProgram:
 
     async def begin(self, keeper: subprocess.Popen[bytes]) -> None:
         """``keeper`` is the child that called :meth:`fork`, and has become what it was to be. Raises OSError."""
-        self._hear(self._ours.recv(_CHUNK))
+        self._give_away()
+        said = self._ours.recv(_CHUNK)
+        self._hear(said)
+        if not said:
+            self.trouble = OSError("somebody has ended the process that was to keep it")
         if self.trouble is not None:
             keeper.wait()
             raise self.trouble
-        self._theirs.close()  # so that its end of the socket closes with the keeper
-        os.close(self._null)
         self._keeper = keeper
         if self._program is not None:  # it is the keeper that says how the program ended
             asyncio.get_running_loop().add_reader(self._program, self._wake_once)
@@ -175,9 +178,15 @@ class KeptProgram:
         except BlockingIOError:
             pass
         self._ours.close()
-        self._theirs.close()
-        os.close(self._null)
+        self._give_away()
         return self.trouble
+
+    def _give_away(self) -> None:
+        """What was for the keeper: its end of the socket closes with it then. May be called again."""
+        self._theirs.close()
+        null, self._null = self._null, None
+        if null is not None:
+            os.close(null)
 
     async def _listen(self, reader: asyncio.StreamReader, keeper: subprocess.Popen[bytes]) -> None:
         assert self._writer is not None

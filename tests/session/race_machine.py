@@ -455,6 +455,8 @@ class Races(RuleBasedStateMachine):
         """What has happened is told in the end, whatever was under way; and closing leaves nothing behind."""
         world, session = self.world, self.session
         await self._watch(LONG)
+        if session.state is State.EXITED and world.gdb_alive:
+            assert not world.alive or self.gdb.closed, "gdb keeps a dead process from its parent"
         if session.state not in OVER and world.alive and world.gdb_alive:
             if world.held is not None:
                 assert session.state is State.NATIVE_STOPPED, (

@@ -15,6 +15,7 @@ import pytest
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
+from dualdbg.target.keeping import KeptProgram
 from dualdbg.target.launcher import Launch, Meeting, spawn
 from tests import support
 
@@ -42,6 +43,12 @@ def test_the_command_is_what_a_user_would_type(what: dict[str, Any], words: list
 def test_exactly_one_thing_is_run(what: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         Launch("python3", **what).command()
+
+
+def test_a_keeper_that_is_killed_before_the_program_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeptProgram, "fork", lambda kept, own_group: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(TargetError, match="somebody has ended the process that was to keep it"):
+        asyncio.run(spawn(piped(code="1"), Meeting("/nowhere")))
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-S", "-IB"])

@@ -60,6 +60,7 @@ ELSEWHERE = {
     "dualdbg/target/keeper.py: _DEADLINE": "the kernel is waited for, and nothing depends on its answer",
     "dualdbg/model/stops.py: seconds": "a time that has passed",
     "dualdbg/session/native_runs.py: grace": "a gdb that holds nothing alive is not waited for",
+    "dualdbg/session/death_watch.py: grace": "the same",
     "dualdbg/cli/sampling.py: seconds": "a time that has passed",
     "dualdbg/cli/commands/stacks.py: _LONGEST": "what a user may ask for",
     "dualdbg/cli/commands/job.py: _LONGEST": "what a user may ask for",

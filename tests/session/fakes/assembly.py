@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from dualdbg.session.assembly import Makers, furnish
@@ -10,6 +11,7 @@ from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.stops.native_hits import NativeHits
 from dualdbg.session.stops.python_hits import PythonHits
+from dualdbg.session.transitions.ending import exited
 from dualdbg.target.launcher import Launch
 
 from .debugpy import FakeDebugpy
@@ -40,6 +42,7 @@ def assemble(world: World) -> Session:
     session.end_attached = world.be_killed
     table = session.breakpoints
     world.report = session.report
+    world.tell_end = partial(session.loop.put, exited)
     world.wants = lambda number: any(map(_is_plain(table), table.native_owners_there(number)))
     world.wants_in_python = lambda number: any(map(_is_plain(table), table.python_owners((number,))))
     return session

@@ -58,6 +58,7 @@ class FrontEnd:
                 assert event.exit == Exit(signal=signal.SIGKILL), f"it was killed, and {event} is told"
         elif isinstance(event, Notice):
             assert "internal error" not in event.message, event
+            assert "debugpy is gone" not in event.message or not world.debugpy_alive, event
             if event.level == "error":  # gdb has refused to interrupt
                 world.pause_owed = world.ctrl_c_owed = False
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from dualdbg.backends.events import (
@@ -21,6 +23,7 @@ from dualdbg.backends.events import (
     StopCause,
 )
 from dualdbg.errors import CommandError, EngineTimeout
+from dualdbg.model import Exit
 
 PID = 5_000_000  # no process of this machine has so great a number
 INTERNAL = 8  # gdb's number of a breakpoint that nobody is to see
@@ -72,6 +75,7 @@ class World:
 
     chance: random.Random
     report: Callable[[EngineEvent], None] = lambda event: None
+    tell_end: Callable[[Exit], None] = lambda exit: None  # who watches the program says how it ended
     wants: Callable[[int], bool] = lambda number: False
     wants_in_python: Callable[[int], bool] = lambda number: False
     changes: int = 0
@@ -171,7 +175,7 @@ class World:
     def change(self, cause: StopCause) -> None:
         """A library comes or goes, or the program replaces itself with another, which has one thread."""
         if cause is StopCause.EXEC:
-            if MAIN in self.parked:
+            if MAIN in self.parked or not self.runs:
                 return
             self.threads = {MAIN: PID}
             self.points.clear()
@@ -179,7 +183,13 @@ class World:
             self.parked.clear()
             self.python, self.python_step = {}, None
             self.programs += 1
-        self.stop_natively(NativeStopped(cause, PID, MAIN))
+        reports = [partial(self.stop_natively, NativeStopped(cause, PID, MAIN))]
+        if cause is StopCause.EXEC and self.debugpy_alive:
+            # The connection of the earlier program's debugpy closes with it; it is seen before gdb's word or after it.
+            reports.append(partial(self.report, EngineEnded("debugpy", "it closed the connection")))
+            self.chance.shuffle(reports)
+        for report in reports:
+            report()
 
     def fork(self) -> None:
         """The program forks, and the user has told gdb to catch that (``gdb catch fork``)."""
@@ -205,7 +215,9 @@ class World:
         else:
             self.python = {}
             if self.watched:
-                asyncio.get_running_loop().call_later(WATCH_GRACE, self._tell_its_end)
+                # The kernel tells it at once of a program with one thread, of others when gdb has seen their ends.
+                after = self.chance.choice((self.delay(), WATCH_GRACE))
+                asyncio.get_running_loop().call_later(after, self._tell_its_end)
 
     def end_native_step(self) -> None:
         self.stop_natively(NativeStopped(StopCause.STEPPED, PID, MAIN, 0x200))
@@ -278,7 +290,7 @@ class World:
 
     def _tell_its_end(self) -> None:
         """As ``target/child.py`` does, which has a pidfd of it and waits a moment for gdb."""
-        self.report(NativeExited(None, "SIGKILL" if self.killed else None))
+        self.tell_end(Exit(signal=signal.SIGKILL) if self.killed else Exit(code=0))
 
     # -- gdb ----------------------------------------------------------------------------------------
 
