@@ -39,7 +39,10 @@ class Client:
 
     async def request(self, command: str, **arguments: Any) -> dict[str, Any]:
         """Sends a request and returns its whole response, successful or not."""
-        number = self.send(command, **arguments)
+        return await self.response(self.send(command, **arguments))
+
+    async def response(self, number: int) -> dict[str, Any]:
+        """The whole response to the request of that number."""
         return await self._message(lambda m: m["type"] == "response" and m["request_seq"] == number)
 
     async def event(self, name: str) -> dict[str, Any]:

@@ -299,6 +299,39 @@ def test_the_connection_is_out_of_the_way(script: Path) -> None:
     debug(piped(sys.executable, script), scenario)
 
 
+# Has pydevd answer what was asked of a frame, when it comes to it after the thread has left that frame.
+LATE = """
+import pydevd
+from _pydevd_bundle import pydevd_api
+from _pydevd_bundle._debug_adapter import pydevd_schema as schema
+
+thread = pydevd.get_current_thread_id(pydevd.threading.current_thread())
+asked = schema.EvaluateRequest(schema.EvaluateArguments("x", frameId=-1, context="CONTEXT"), seq=1001)
+pydevd_api.internal_evaluate_expression_json(pydevd.get_global_debugger(), asked, thread)
+asked = schema.SetExpressionRequest(schema.SetExpressionArguments("x", "2", frameId=-1), seq=1002)
+pydevd_api.internal_set_expression_json(pydevd.get_global_debugger(), asked, thread)
+"""
+
+
+@pytest.mark.parametrize("context", ["clipboard", "watch", "hover", "repl"])
+def test_a_frame_that_was_left_has_no_values(script: Path, context: str) -> None:
+    """Who asks for one has asked too late: None is not the answer."""
+
+    async def scenario(client: Client) -> None:
+        await client.start({script: [3]})
+        await client.event("stopped")
+        frame = (await client.request("stackTrace", threadId=1))["body"]["stackFrames"][0]["id"]
+        code = f"exec({LATE.replace('CONTEXT', context)!r}, {{}})"
+        await client.request("evaluate", expression=code, frameId=frame, context="repl")
+        value, assigned = await client.response(1001), await client.response(1002)
+        assert (value["success"], value["message"]) == (False, "the thread has gone on from that frame")
+        assert not assigned["success"]
+        await client.resume()
+        await ends_well(client, "2\nend\n")
+
+    debug(piped(sys.executable, script), scenario)
+
+
 def test_a_child_that_inherits_the_environment_is_left_alone(tmp_path: Path) -> None:
     """What runs before the bootstrap has cleaned up (a .pth file) may start another Python."""
     from dualdbg.target.launcher import environment

@@ -76,10 +76,10 @@ class Expressions:
         into.
         """
         wanted = request.arguments
-        frame = py_db.find_frame(thread_id, wanted.frameId)
         refused, shown, body = None, "", {}
         with self._around(py_db, wanted.context):
             try:
+                frame = self._frame(py_db, thread_id, wanted.frameId)
                 body = self._evaluated(py_db, frame, thread_id, wanted)
             except self._refused as error:
                 refused = shown = str(error)
@@ -94,9 +94,9 @@ class Expressions:
     def assign(self, py_db: Any, request: Any, thread_id: Any) -> None:
         """Answer ``setExpression``."""
         wanted = request.arguments
-        frame = py_db.find_frame(thread_id, wanted.frameId)
         statement = "%s = (%s)" % (wanted.expression, wanted.value)
         try:
+            frame = self._frame(py_db, thread_id, wanted.frameId)
             self._run(py_db, frame, statement, is_exec=True)
             value = self._value(py_db, frame, wanted.expression)
         except (Exception, KeyboardInterrupt):
@@ -107,6 +107,13 @@ class Expressions:
         data = self._data(py_db, frame, thread_id, wanted, value)
         body = {"value": data["value"], **{name: data[name] for name in SHOWN[:3] if name in data}}
         self._send(py_db, request, self._comm.pydevd_schema.SetExpressionResponseBody(**body))
+
+    def _frame(self, py_db: Any, thread_id: Any, number: int) -> Any:
+        """Raises Refused when the thread has gone on since: pydevd says None of any expression in no frame."""
+        frame = py_db.find_frame(thread_id, number)
+        if frame is None:
+            raise self._refused("the thread has gone on from that frame")
+        return frame
 
     def _send(self, py_db: Any, request: Any, body: Any) -> None:
         response = self._comm.pydevd_base_schema.build_response(request, kwargs={"body": body})
