@@ -100,6 +100,9 @@ class Program:
     read: Callable[[], ProcessMemory]  # a new view of the process's memory
     interpreter: Interpreter | None = None
     layout: PythonLayout | None = None
+    sought_with: int | None = (
+        None  # the version of the mapped files at the last look for thread states in a stop
+    )
     source: Source = field(init=False)
 
     def __post_init__(self) -> None:
@@ -277,6 +280,7 @@ class Tracing:
             return recording.Trace(probe, *where, is_entry, None, times, refused)
         self._find_python(program)
         if program.interpreter is not None:
+            self._find_thread_states(program)
             await self._watch_end()
         return recording.Trace(
             probe,
@@ -353,6 +357,15 @@ class Tracing:
                 program.interpreter = found
         except DualdbgError:  # a Python that is not known, or not mapped yet: records have no line of it
             return
+
+    def _find_thread_states(self, program: Program) -> None:
+        """The process stands: what runs next has its lines, also where nobody comes to look at it in time."""
+        if program.memory.state_offsets or program.sought_with == self.image.version:
+            return
+        program.sought_with = self.image.version
+        lines = program.source.lines = program.source.lines or program.source.python()
+        if lines is not None:
+            program.memory.state_offsets = lines.state_offsets()
 
     def _python_places(self, program: Program) -> PythonPlaces | None:
         layout = program.layout
