@@ -10,9 +10,10 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
-from .elf_file import PT_GNU_EH_FRAME, ElfFile
+from .elf_file import PT_GNU_EH_FRAME, SHT_NOBITS, ElfFile, Section
 
 DW_EH_PE_omit = 0xFF
+_PCREL = 0x10
 _DATAREL_SDATA4 = 0x3B  # what every linker writes for the search table
 _FORMATS = {
     0x00: "<Q",
@@ -44,7 +45,10 @@ class Fde:
 
 
 class FrameTable:
-    """The sorted search table of ``.eh_frame_hdr``; empty where the file has none that can be searched."""
+    """The entries of ``.eh_frame``, by the sorted search table of ``.eh_frame_hdr``.
+
+    A linker makes that when it is asked to, as gcc asks; where the file has none that can be searched it is made here.
+    """
 
     def __init__(self, elf: ElfFile) -> None:
         self._elf = elf
@@ -55,6 +59,9 @@ class FrameTable:
             if segment.type == PT_GNU_EH_FRAME and segment.file_size >= 12:
                 self._address = segment.address
                 self._read_header(segment.offset, segment.file_size)
+        section = elf.section(".eh_frame")
+        if not self.count and section is not None and section.type != SHT_NOBITS:
+            self._make_table(section)
 
     def _read_header(self, offset: int, size: int) -> None:
         header = self._elf.bytes_at(offset, min(size, 20))
@@ -69,6 +76,35 @@ class FrameTable:
             raise self._elf.garbled(".eh_frame_hdr does not hold its table")
         self.count = count
         self._table = self._elf.data[offset + table : offset + table + count * _ENTRY.size]
+
+    def _make_table(self, section: Section) -> None:
+        self._address, rows = section.address, []
+        at, end = section.offset, section.offset + section.size
+        while at + 12 <= end:
+            length, pointer = struct.unpack("<II", self._elf.bytes_at(at, 8))
+            head, size = 8, 4 + length
+            if length == 0xFFFFFFFF:  # the 64-bit form
+                (length, pointer) = struct.unpack("<QI", self._elf.bytes_at(at + 4, 12))
+                head, size = 16, 12 + length
+            if length == 0 or at + size > end:
+                break  # the terminator
+            start = self._start(section, at + head, at + head - 4 - pointer) if pointer else None
+            if start is not None:
+                rows.append((start - self._address, at - section.offset))
+            at += size
+        fits = [row for row in sorted(rows) if -(1 << 31) <= row[0] < 1 << 31]
+        self.count = len(fits)
+        self._table = memoryview(b"".join(_ENTRY.pack(*row) for row in fits))
+
+    def _start(self, section: Section, at: int, cie: int) -> int | None:
+        """The address where the code of an entry begins, which is kept at the file offset ``at``."""
+        encoding = self._encoding_of(cie)
+        form = _FORMATS.get(encoding & 0x0F)
+        if form is None:
+            return None
+        address = section.address + at - section.offset
+        (value,) = struct.unpack(form, self._elf.bytes_at(at, struct.calcsize(form)))
+        return value + (address if encoding & _PCREL else 0) if value else None
 
     @cached_property
     def starts(self) -> list[int]:
