@@ -255,7 +255,7 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
         is_core=True,
         faulted=core.threads[0][0] if core.is_fault else None,
         mapping=mapping,
-        code=lru_cache(maxsize=1)(lambda: _code_in(elf)),
+        code=lru_cache(maxsize=1)(lambda: _code_in(elf, modules)),
     )
     name_calls(result)
     if result.interpreter is not None:
@@ -275,8 +275,15 @@ def capture_core(path: str, wanted: Wanted, program: str | None = None) -> tuple
     return result, notes
 
 
-def _code_in(elf: ElfFile) -> list[tuple[int, int]]:
-    return [(one.address, one.address + one.memory_size) for one in elf.loads() if one.flags & PF_X]
+def _code_in(elf: ElfFile, modules: Sequence[Module]) -> list[tuple[int, int]]:
+    """What may be run: gdb's ``gcore`` has nothing of a mapping that was not written to, and the files have it."""
+    files = [(one.library.elf, one.bias) for one in modules if one.library is not None]
+    return [
+        (one.address + bias, one.address + bias + one.memory_size)
+        for file, bias in [(elf, 0), *files]
+        for one in file.loads()
+        if one.flags & PF_X
+    ]
 
 
 def _read_objects(
