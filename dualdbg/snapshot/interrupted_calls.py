@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..errors import UnreadableMemory
@@ -27,7 +27,12 @@ _CONSTANT = re.compile(rb"\xb8(....)\x0f\x05", re.DOTALL)  # mov $NUMBER,%eax; s
 _ON_STACK = re.compile(rb"\x48\x8b\x44\x24(.)\x0f\x05", re.DOTALL)  # mov OFFSET(%rsp),%rax; syscall
 # mov %r11,0x8(%rsp); syscall: __syscall_cancel_arch of glibc 2.41 and later (sysdeps/unix/sysv/linux/x86_64), called by
 # __internal_syscall_cancel, whose seventh argument is the number. That lies where its caller's stack ends.
+# __syscall_cp_asm of musl has the same (src/thread/x86_64/syscall_cp.s). There the number is the first argument of the
+# function that calls it, and the code in front of that call puts it into edi.
 _PASSED_ON = b"\x4c\x89\x5c\x24\x08\x0f\x05"
+
+_FIRST_ARGUMENT = re.compile(rb"\xbf(....)", re.DOTALL)  # mov $NUMBER,%edi
+_IN_FRONT = 48  # bytes: seven arguments and a call
 
 _SVC = 0xD4000001
 _NUMBER_IN = 8  # x8
@@ -48,27 +53,28 @@ def with_call(registers: Registers, memory: Memory, unwinder: Callable[[], Unwin
             found.architecture, "restart_syscall"
         ):
             return found
-        own = (_x86_number if found.architecture is X86_64 else _arm_number)(found, memory, unwinder)
+        numbers = (_x86_numbers if found.architecture is X86_64 else _arm_numbers)(found, memory, unwinder)
+        waits = {number_of(found.architecture, name) for name in _WAITS}
+        own = next((number for number in numbers if number in waits), None)
     except UnreadableMemory:
         return found
-    waits = {number_of(found.architecture, name) for name in _WAITS}
-    return (
-        replace(found, system_call=(own, *found.system_call[1:]))
-        if own is not None and own in waits
-        else found
-    )
+    return replace(found, system_call=(own, *found.system_call[1:])) if own is not None else found
 
 
-def _x86_number(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> int | None:
+def _x86_numbers(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> Iterator[int]:
+    """What may be the number, more likely ones first."""
     code = memory.read(registers.pc - _LENGTH, _LENGTH)
     if (found := _CONSTANT.fullmatch(code)) is not None:
-        return int.from_bytes(found[1], "little")
-    if (found := _ON_STACK.fullmatch(code)) is not None:
-        return memory.u64(registers.sp + found[1][0])
-    if code != _PASSED_ON:
-        return None
-    frames = unwinder().unwind(registers).frames
-    return memory.u64(frames[2].sp) if len(frames) > 2 else None
+        yield int.from_bytes(found[1], "little")
+    elif (found := _ON_STACK.fullmatch(code)) is not None:
+        yield memory.u64(registers.sp + found[1][0])
+    elif code == _PASSED_ON:
+        frames = unwinder().unwind(registers).frames
+        if len(frames) > 2:
+            yield memory.u64(frames[2].sp)
+            in_front = memory.read(frames[2].pc - _IN_FRONT, _IN_FRONT)
+            moves = [int.from_bytes(move[1], "little") for move in _FIRST_ARGUMENT.finditer(in_front)]
+            yield from reversed(moves)
 
 
 def _with_interrupted_call(registers: Registers, memory: Memory) -> Registers:
@@ -79,16 +85,16 @@ def _with_interrupted_call(registers: Registers, memory: Memory) -> Registers:
     return replace(registers, system_call=(number, *arguments))
 
 
-def _arm_number(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> int | None:
+def _arm_numbers(registers: Registers, memory: Memory, unwinder: Callable[[], Unwinder]) -> Iterator[int]:
     place = registers.pc if memory.u32(registers.pc) == _SVC else registers.pc - 4
     number, source = _put_into(memory, place, _NUMBER_IN)
-    if source not in _LOADED_BY:
-        return number
-    frames = unwinder().unwind(registers).frames
-    if len(frames) <= _LOADED_BY[source]:
-        return None
-    # x6 is the seventh argument, and the call is the instruction before the one that it returns to.
-    return _put_into(memory, frames[_LOADED_BY[source]].pc - 4, 6)[0]
+    if source in _LOADED_BY:
+        frames = unwinder().unwind(registers).frames
+        if len(frames) > _LOADED_BY[source]:
+            # x6 is the seventh argument, and the call is the instruction before the one that it returns to.
+            number = _put_into(memory, frames[_LOADED_BY[source]].pc - 4, 6)[0]
+    if number is not None:
+        yield number
 
 
 def _put_into(memory: Memory, end: int, register: int) -> tuple[int | None, int | None]:

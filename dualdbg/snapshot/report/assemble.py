@@ -262,6 +262,8 @@ class Assembler:
         if known is not None:
             return known
         native = self._native(unwound) if unwound is not None else []
+        if unwound is not None and unwound.never_returns and _begins_thread(native[-1]):
+            trouble = None
         loops = [frame.loop for frame in python if frame.loop is not None]
         native = with_loops(native, loops)
         stack = with_program_lines(merge(facts.tid, native, python, self._rules, trouble))
@@ -338,6 +340,14 @@ def _with_guesses(stack: Stack, unwound: Unwound | None) -> Stack:
         return stack
     note = f"{guessed} frames were found by the frame pointer alone: no unwind table covers their callees"
     return replace(stack, note=note)
+
+
+def _begins_thread(frame: NativeFrame) -> bool:
+    """Whether a frame that never returns, and has called something, is where the C library begins a thread.
+
+    Others that do, as exit calls what it was given, are exported. The names are musl's, where it has debug info.
+    """
+    return is_c_library(frame.library) and frame.function in (None, "start", "libc_start_main_stage2")
 
 
 def _without_c_library(stack: Stack) -> Stack:

@@ -1,9 +1,4 @@
-"""What unwinding on AArch64 needs beside call frame information: the frame of a signal, and who calls a leaf.
-
-The code of the vDSO to which a signal handler returns has no frame information, on purpose
-(arch/arm64/kernel/vdso/sigreturn.S of Linux): libgcc knows it by its two instructions
-(libgcc/config/aarch64/linux-unwind.h), and so do we.
-"""
+"""What unwinding on AArch64 needs beside call frame information: who calls a leaf."""
 
 from __future__ import annotations
 
@@ -13,22 +8,9 @@ from array import array
 from ...shared.elf import SHT_DYNSYM
 from ...shared.symbol_table import SymbolTable
 from ...symbols.elf.elf_file import ElfFile
-from ..linux.memory import Memory
-from ..linux.registers import AARCH64
 from .calls import is_call_word
 
-SIGRETURN = struct.pack("<II", 0xD2801168, 0xD4000001)  # mov x8, #139; svc #0
-# struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo of 128 bytes, ucontext with its sigcontext at 176; there
-# fault_address, regs[31], sp, pc (arch/arm64/include/uapi/asm/sigcontext.h). The stack pointer points to it.
-_REGISTERS_AT = 128 + 176 + 8
-_REGISTERS = struct.Struct("<33Q")
 _B, _BL, _DISTANCE = 0x14000000, 0x94000000, 0x03FFFFFF
-
-
-def interrupted(memory: Memory, sp: int) -> tuple[list[int | None], int]:
-    """The registers, by DWARF number, and the pc of what a signal has interrupted. ``sp``: in the sigreturn code."""
-    values = _REGISTERS.unpack(memory.read(sp + _REGISTERS_AT, _REGISTERS.size))
-    return [*values[: AARCH64.count]], values[32]
 
 
 class Calls:

@@ -1,4 +1,7 @@
-"""Native frames from registers and memory: each frame's caller by call frame information, else by frame pointers."""
+"""Native frames from registers and memory.
+
+Each frame's caller is known by call frame information, else by the frame's code, else by frame pointers.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,13 @@ from dataclasses import dataclass, field
 from ...errors import SymbolError, UnreadableMemory
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
-from ..linux.registers import AARCH64, X86_64, Registers
-from .arm64 import SIGRETURN, Calls, interrupted, is_behind_call
+from ..linux.registers import AARCH64, X86_64, Architecture, Registers
+from .arm64 import Calls, is_behind_call
+from .by_code import rows_by_code
 from .calls import LONGEST, ends_with_call
 from .cfi import CallFrames, How, Row
 from .dwarf_expressions import evaluate
+from .signal_frames import interrupted, is_sigreturn
 
 LIMIT = 2000  # frames; deeper stacks end with a note
 _MASK = (1 << 64) - 1
@@ -39,10 +44,14 @@ class RawFrame:
 
 @dataclass
 class Unwound:
-    """The frames of a thread, innermost first; ``trouble`` says why they end early, where they do."""
+    """The frames of a thread, innermost first; ``trouble`` says why they end early, where they do.
+
+    ``never_returns``: it is that no table covers the last one, whose code leads to no return.
+    """
 
     frames: list[RawFrame] = field(default_factory=list)
     trouble: str | None = None
+    never_returns: bool = False
 
 
 class Unwinder:
@@ -60,6 +69,7 @@ class Unwinder:
         self._starts = [module.start for module in self._modules]
         self._tables: dict[int, CallFrames] = {}
         self._rows: dict[int, Row | None] = {}
+        self._rows_by_code: dict[tuple[int, bool], tuple[tuple[Row, ...], ...] | None] = {}
         self._calls: dict[int, Calls] = {}
         self._sigreturns: dict[int, bool] = {}
 
@@ -83,10 +93,10 @@ class Unwinder:
         pc, sp = registers.pc, registers.sp
         is_call = guessed = False
         while len(result.frames) < LIMIT:
-            if registers.architecture is AARCH64 and self._is_sigreturn(pc):
+            if self._is_sigreturn(registers.architecture, pc):
                 result.frames.append(RawFrame(pc, sp, is_call, guessed, is_signal=True))
                 try:
-                    values, pc = interrupted(self._memory, sp)
+                    values, pc = interrupted(registers.architecture, self._memory, sp)
                 except UnreadableMemory as error:
                     result.trouble = error.message
                     return result
@@ -106,8 +116,9 @@ class Unwinder:
                     step = self._by_call(values, registers, sp)
                     guessed = False
                 elif row is None:
-                    step = self._by_frame_pointer(values, registers, sp)
-                    guessed = True
+                    step = self._by_code(values, registers, pc, is_call)
+                    guessed = step is None
+                    step = step or self._by_frame_pointer(values, registers, sp)
                 else:
                     step = self._by_row(row, values, registers, innermost=len(result.frames) == 1)
                     guessed = False
@@ -117,6 +128,7 @@ class Unwinder:
             if step is None:
                 if row is None and (pc or not is_call):
                     result.trouble = self._end_without_table(pc)
+                    result.never_returns = self._rows_by_code.get((pc, is_call)) == ()
                 return result
             values, pc = step
             if pc == 0 and not is_signal:
@@ -138,10 +150,10 @@ class Unwinder:
             return f"no unwind table covers {pc:#x}, and no frame pointer leads on"
         return f"there is no code at {pc:#x}, and no call has led there (corrupt stack?)"
 
-    def _is_sigreturn(self, pc: int) -> bool:
+    def _is_sigreturn(self, architecture: Architecture, pc: int) -> bool:
         known = self._sigreturns.get(pc)
         if known is None:
-            known = self._sigreturns[pc] = self._code(pc, len(SIGRETURN)) == SIGRETURN
+            known = self._sigreturns[pc] = is_sigreturn(architecture, lambda size: self._code(pc, size))
         return known
 
     def _code(self, address: int, size: int) -> bytes | None:
@@ -262,13 +274,42 @@ class Unwinder:
         else:
             pc = values[architecture.return_address]
             pc = None if pc is None else pc & ~registers.signature
-        if pc is None or not self._is_code(pc):
-            return None
-        code = self._code(pc - LONGEST, LONGEST)
-        if code is None or not ends_with_call(architecture, code):
+        if pc is None or not self._is_behind_call(architecture, pc):
             return None
         caller[architecture.return_address] = pc
         return caller, pc
+
+    def _is_behind_call(self, architecture: Architecture, pc: int) -> bool:
+        code = self._code(pc - LONGEST, LONGEST) if self._is_code(pc) else None
+        return code is not None and ends_with_call(architecture, code)
+
+    def _may_return_to(self, architecture: Architecture, pc: int) -> bool:
+        """Behind a call, or to the code behind a signal handler."""
+        return self._is_behind_call(architecture, pc) or self._is_sigreturn(architecture, pc)
+
+    def _by_code(
+        self, values: list[int | None], registers: Registers, pc: int, is_call: bool
+    ) -> tuple[list[int | None], int] | None:
+        """The caller by what the code at ``pc`` goes on to do, where its surest answers lead behind one call."""
+        if registers.architecture is not X86_64:
+            return None
+        if (pc, is_call) not in self._rows_by_code:
+            self._rows_by_code[pc, is_call] = rows_by_code(pc, self._code, is_call)
+        for group in self._rows_by_code[pc, is_call] or ():
+            steps = [self._borne_out(row, values, registers) for row in group]
+            found = [step for step in steps if step is not None]
+            if found:
+                return _agreed(found)
+        return None
+
+    def _borne_out(
+        self, row: Row, values: list[int | None], registers: Registers
+    ) -> tuple[list[int | None], int] | None:
+        try:
+            step = self._by_row(row, values, registers, innermost=False)
+        except (UnreadableMemory, SymbolError):
+            return None
+        return step if step is not None and self._may_return_to(registers.architecture, step[1]) else None
 
     def _by_frame_pointer(
         self, values: list[int | None], registers: Registers, sp: int
@@ -291,3 +332,15 @@ class Unwinder:
         if architecture is X86_64:
             caller[architecture.return_address] = pc
         return caller, pc
+
+
+def _agreed(steps: list[tuple[list[int | None], int]]) -> tuple[list[int | None], int] | None:
+    """What several answers have in common; None where they lead to different frames."""
+    stack = X86_64.stack_pointer
+    (first, pc), *others = steps
+    if any(outer != pc or caller[stack] != first[stack] for caller, outer in others):
+        return None
+    return [
+        value if all(caller[number] == value for caller, _ in others) else None
+        for number, value in enumerate(first)
+    ], pc
