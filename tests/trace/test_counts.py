@@ -187,15 +187,19 @@ def test_a_trace_of_a_whole_run_of_a_process(compiler: str, tmp_path: Path) -> N
     assert target.returncode == 7
 
 
-def test_what_musl_has_not_at_its_start_is_said(tmp_path: Path) -> None:
-    """A program with it is traced once it runs; started by us it runs to its end, and the reason is told."""
+def test_what_musl_has_not_at_its_start_is_waited_for(tmp_path: Path) -> None:
+    """Threads can be told apart when its loader is done: the program is counted from its own beginning on."""
     require(shutil.which("musl-gcc"), "musl-gcc is not installed", outside=True)
     source = Path(__file__).with_name("calls.c")
     subprocess.run(["musl-gcc", "-O2", "-g", "-pthread", "-o", tmp_path / "calls", source], check=True)
-    said = run("--json", "-b", "work", "--native", tmp_path / "calls", 1000, status=7)
-    assert _own_counts(said) == (8000, 4000)
-    row = result(said)["work"]
-    assert row["hits"] is None and row["why"] == "the threads of the program cannot be told apart"
+    for options in ([], ["--count"]):
+        said = run(
+            "--json", *options, "-b", "work", "-b", "on_even", "--native", tmp_path / "calls", 1000, status=7
+        )
+        assert _own_counts(said) == (8000, 4000)
+        found = result(said)
+        assert (found["work"]["hits"], found["on_even"]["hits"]) == (8000, 4000)
+        assert found["work"]["why"] is None
 
 
 @pytest.mark.parametrize("options", [["--count"], [], ["--time"]])

@@ -209,8 +209,12 @@ class Points:
             await self._tracing_if_used.image_changes()
 
     async def at_end(self, number: int) -> bool:
-        """As :meth:`Tracing.at_end`."""
-        return self._tracing_if_used is not None and await self._tracing_if_used.at_end(number)
+        """As :meth:`Tracing.at_end`; and at the program's entry, where more is known of threads, wait no longer."""
+        tracing = self._tracing_if_used
+        if tracing is not None and await tracing.at_entry(number):
+            await self.libraries_arrived()
+            return True
+        return tracing is not None and await tracing.at_end(number)
 
     def forget_unwanted_traces(self) -> None:
         """Breakpoints were removed: memory of the target that none of the others needs is given back."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from ...backends.native import Passing
@@ -30,6 +32,7 @@ _CALLED = ("memfd_create", "mmap", "close")  # of the C library
 _TID = 0x2D0  # of glibc's struct pthread, nptl/descr.h
 _THREAD = 0x900  # bytes of it that are looked through
 _PAGE = 4096
+_AT_ENTRY = 9  # linux/auxvec.h
 
 
 class Manner(NamedTuple):
@@ -132,6 +135,7 @@ class Tracing:
     before_change: Callable[[], Awaitable[None]] | None = None
     """Awaited in a stop before what is known of the libraries changes."""
     _end: int | None = None  # gdb's breakpoint there
+    _entry: int | None = None  # and that at the program's entry
     _now: dict[Manner, Program] = field(default_factory=dict)  # of the program that runs
     _returning: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
     _counting: dict[tuple[TraceMemory, int], TracedPlace] = field(default_factory=dict)
@@ -237,7 +241,7 @@ class Tracing:
 
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""
-        self._end = None
+        self._end = self._entry = None
         self.keep_only(())
 
     def keep_only(self, manners: Collection[Manner]) -> None:
@@ -256,6 +260,21 @@ class Tracing:
             return False
         await self.before_end()
         return True
+
+    async def at_entry(self, number: int) -> bool:
+        """Whether this breakpoint of gdb is where the program's own code begins, which is waited for no longer."""
+        if number != self._entry:
+            return False
+        self._entry = None
+        await self.native.delete_breakpoints([number])
+        return True
+
+    async def _watch_entry(self) -> None:
+        if self._entry is None:
+            words = struct.iter_unpack("=2Q", Path(f"/proc/{self.image.pid}/auxv").read_bytes())
+            place = dict(words).get(_AT_ENTRY)
+            if place:
+                self._entry = await self.native.insert_breakpoint(place)
 
     async def _watch_end(self) -> None:
         places = self.image.find("Py_FinalizeEx", self.image.modules)
@@ -334,6 +353,10 @@ class Tracing:
         """How far the id of a thread is from its thread pointer: the C library keeps it there."""
         pointer = (await self.native.registers(thread, ["fs_base"])).get("fs_base")
         if not pointer:
+            self.waits = (
+                True  # musl sets it when it has loaded all libraries, and goes to the program's entry then
+            )
+            await self._watch_entry()
             raise CannotPlace("the threads of the program cannot be told apart")
         known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
         try:
