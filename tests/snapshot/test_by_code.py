@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -225,6 +226,11 @@ def test_a_c_library_without_tables(tmp_path: Path) -> None:
         subprocess.run([*gdb, "-ex", f"gcore {core}"], check=True, capture_output=True)
         process.kill()
     told.append(_told("core", str(core)))
+    (tmp_path / "iced_x86.py").write_text("raise ImportError\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [sys.executable, "-m", "dualdbg", "core", str(core)]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert "leads on; the package iced-x86 is not installed: pip install 'dualdbg[fast]'" in done.stdout
     for threads in told:
         assert {names[-1]: names for names, _ in threads} == WAITS
         assert [thread["note"] for _, thread in threads] == [None] * len(WAITS)

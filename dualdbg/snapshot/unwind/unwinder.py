@@ -11,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
+from ...probes.placement import MISSING
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64, X86_64, Architecture, Registers
@@ -127,7 +128,7 @@ class Unwinder:
                 return result
             if step is None:
                 if row is None and (pc or not is_call):
-                    result.trouble = self._end_without_table(pc)
+                    result.trouble = self._end_without_table(pc, is_call)
                     result.never_returns = self._rows_by_code.get((pc, is_call)) == ()
                 return result
             values, pc = step
@@ -145,9 +146,10 @@ class Unwinder:
         result.trouble = f"only the innermost {LIMIT} frames were read"
         return result
 
-    def _end_without_table(self, pc: int) -> str:
+    def _end_without_table(self, pc: int, is_call: bool) -> str:
         if self._is_code(pc):
-            return f"no unwind table covers {pc:#x}, and no frame pointer leads on"
+            text = f"no unwind table covers {pc:#x}, and no frame pointer leads on"
+            return f"{text}; {MISSING}" if self._rows_by_code.get((pc, is_call), ()) is None else text
         return f"there is no code at {pc:#x}, and no call has led there (corrupt stack?)"
 
     def _is_sigreturn(self, architecture: Architecture, pc: int) -> bool:
