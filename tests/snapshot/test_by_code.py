@@ -250,3 +250,28 @@ def _are_waiting(pid: int, count: int) -> bool:
     threads = list(Path(f"/proc/{pid}/task").iterdir())
     calls = [(one / "syscall").read_text() for one in threads]
     return len(threads) == count and "running\n" not in calls
+
+
+ASLEEP = """
+import queue, sys, threading, time
+def sleeps(): time.sleep(1000)
+def waits(): threading.Event().wait()
+def waits_long(): queue.Queue().get(timeout=900)
+for one in (sleeps, waits, waits_long): threading.Thread(target=one, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_python_with_musl() -> None:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    built = sorted(cache.glob("dualdbg-pythons/python3.*-musl/bin/python3.*[0-9]"))
+    python = require(built, "no Python with musl: scripts/musl-python builds it", outside=True)[-1]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([python, "-c", ASLEEP], **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout.readline() == b"ready\n"
+        wait_until(lambda: _are_waiting(process.pid, 4), what="all threads wait")
+        threads = _told("stacks", str(process.pid))
+        process.kill()
+    assert [(thread["quality"], thread["note"]) for _, thread in threads] == [("full", None)] * 4
+    assert {"sleeps", "waits", "waits_long", "<module>"} <= {name for names, _ in threads for name in names}
