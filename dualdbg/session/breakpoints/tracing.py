@@ -103,9 +103,8 @@ class Program:
     read: Callable[[], ProcessMemory]  # a new view of the process's memory
     interpreter: Interpreter | None = None
     layout: PythonLayout | None = None
-    sought_with: int | None = (
-        None  # the version of the mapped files at the last look for thread states in a stop
-    )
+    # The version of the mapped files at the last look for thread states in a stop.
+    sought_with: int | None = None
     source: Source = field(init=False)
 
     def __post_init__(self) -> None:
@@ -353,9 +352,8 @@ class Tracing:
         """How far the id of a thread is from its thread pointer: the C library keeps it there."""
         pointer = (await self.native.registers(thread, ["fs_base"])).get("fs_base")
         if not pointer:
-            self.waits = (
-                True  # musl sets it when it has loaded all libraries, and goes to the program's entry then
-            )
+            # musl sets it when it has loaded all libraries, and goes to the program's entry then.
+            self.waits = True
             await self._watch_entry()
             raise CannotPlace("the threads of the program cannot be told apart")
         known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
