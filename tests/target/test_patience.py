@@ -78,6 +78,42 @@ ELSEWHERE = {
     "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
+# The same in tests: what is no limit of theirs, and what is multiplied in another way.
+ELSEWHERE_IN_TESTS = {
+    "tests/attach/driver.py: seconds": "multiplied where it is used",
+    "tests/attach/test_attach.py: seconds": "multiplied where it is used",
+    "tests/backends/test_gdb_given_up.py: grace": "a gdb that holds nothing alive is not waited for",
+    "tests/backends/test_gdb_process.py: deadline": "it has to pass",
+    "tests/backends/test_gdb_process.py: grace": "a gdb that holds nothing alive is not waited for",
+    "tests/conftest.py: _GRACE_SECONDS": "multiplied where it is used",
+    "tests/dap/client.py: timeout": "between two looks",
+    "tests/dap/test_drop_in_places.py: SECONDS_OF_DEBUGPY": "debugpy's own",
+    "tests/gdb_scripts/test_garbage.py: SECONDS": "multiplied where it is used",
+    "tests/mcp/test_crash.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_diagnose.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_ends.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_safety.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_tools.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_trace.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_wording.py: seconds": "the client says how long it waits",
+    "tests/operators/one_line_calls.py: SECONDS_PER_OPERATOR": "of an alarm in a program without dualdbg",
+    "tests/operators/test_native_entries.py: seconds": "it has to pass",
+    "tests/probes/test_kills.py: _LONGEST": "of the moments at which it is killed",
+    "tests/protocol/test_mi.py: deadline": "of hypothesis",
+    "tests/session/fakes/debugpy.py: deadline": "of a clock that the test moves",
+    "tests/session/fakes/gdb.py: grace": "of a clock that the test moves",
+    "tests/session/fakes/world.py: WATCH_GRACE": "of a clock that the test moves",
+    "tests/session/test_late_answers.py: deadline": "not looked at",
+    "tests/snapshot/test_hold.py: deadline": "it has passed",
+    "tests/snapshot/test_lines.py: deadline": "it has passed",
+    "tests/snapshot/test_pure.py: timeout": "an argument of a system call",
+    "tests/support.py: seconds": "multiplied where it is used",
+    "tests/target/test_scope.py: wait_for": "a value of a setting, not a time",
+    "tests/target/yama.py: _SECONDS": "of an emulated machine",
+    "tests/target/yama_deaths.py: _SECONDS": "of an emulated machine",
+    "tests/target/yama_deaths.py: _QUIET": "it has to pass",
+    "tests/trace/test_summary.py: seconds": "a time that has passed",
+}
 # What waits in tests for processes, and for those who answer, as long as ``timeout=``; or by the position of that.
 _STARTED = {
     *("run", "run_gdb", "check_output", "check_call", "communicate", "wait_procs", "spawn"),
@@ -96,6 +132,16 @@ def test_no_time_limit_is_a_bare_number(tree: str) -> None:
         for name in _bare_limits(path.read_text())
     }
     assert found == {place for place in ELSEWHERE if place.startswith(f"{tree}/")}
+
+
+def test_no_time_limit_of_a_test_is_a_bare_number() -> None:
+    found = {
+        f"{path.relative_to(support.ROOT)}: {name}"
+        for path in sorted((support.ROOT / "tests").rglob("*.py"))
+        if "programs" not in path.parts
+        for name in _bare_limits(path.read_text())
+    }
+    assert found == set(ELSEWHERE_IN_TESTS)
 
 
 def test_what_a_test_starts_has_more_time_on_a_slow_machine_too() -> None:
