@@ -14,7 +14,7 @@ import pytest
 from dualdbg.patience import patient
 from dualdbg.target.watch_registers import Watching, watching
 from tests import rows
-from tests.support import require
+from tests.support import PROGRAM_COUNTER, require
 
 from .client import Client, Message
 from .samples import HELPER, line_of
@@ -162,7 +162,7 @@ def test_debug_registers_of_aarch64(address: int, size: int, count: int) -> None
 
 def test_registers(client: Client, frame: Message) -> None:
     registers = client.scope(frame, "Registers")
-    assert int(registers["rip"]["value"], 16) == int(frame["instructionPointerReference"], 16)
+    assert int(registers[PROGRAM_COUNTER]["value"], 16) == int(frame["instructionPointerReference"], 16)
     scopes = client.request("scopes", {"frameId": frame["id"]})["scopes"]
     scope = next(row for row in scopes if row["name"] == "Registers")
     assert scope["expensive"]
