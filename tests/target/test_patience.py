@@ -18,7 +18,7 @@ from tests import support
 # Names that time limits have, what the comment of one says, and functions with the position of their time limit.
 _WORDS = {"deadline", "timeout", "grace", "seconds", "patience"}
 _SAYS_SECONDS = re.compile(r"#.*\bseconds?\b")
-_WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0}
+_WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0, "until": 2}
 
 # Numbers that look like one and are none, or are multiplied in another way.
 ELSEWHERE = {
@@ -78,8 +78,17 @@ ELSEWHERE = {
     "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
-# The same in tests: what is no limit of theirs, and what is multiplied in another way.
+# The same in tests and in what they play of bench/: what is no limit of theirs, and what is multiplied in another way.
 ELSEWHERE_IN_TESTS = {
+    "bench/_hunter.py: _PATIENCE": "answers",
+    "bench/_hunter.py: seconds": "the client says how long it waits",
+    "bench/comparison.py: SECONDS": "the measurement",
+    "bench/fuzz.py: HANG": "the measurement",
+    "bench/fuzz.py: grace": "a gdb that holds nothing alive is not waited for",
+    "bench/fuzz.py: wait_for": "it has to pass",
+    "bench/torture.py: placing": "a time that has passed",
+    "bench/torture.py: processor": "a time that has passed",
+    "bench/traces.py: RATE": "calls a second",
     "tests/attach/driver.py: seconds": "multiplied where it is used",
     "tests/attach/test_attach.py: seconds": "multiplied where it is used",
     "tests/backends/test_gdb_given_up.py: grace": "a gdb that holds nothing alive is not waited for",
@@ -137,7 +146,8 @@ def test_no_time_limit_is_a_bare_number(tree: str) -> None:
 def test_no_time_limit_of_a_test_is_a_bare_number() -> None:
     found = {
         f"{path.relative_to(support.ROOT)}: {name}"
-        for path in sorted((support.ROOT / "tests").rglob("*.py"))
+        for tree in ("tests", "bench")
+        for path in sorted((support.ROOT / tree).rglob("*.py"))
         if "programs" not in path.parts
         for name in _bare_limits(path.read_text())
     }
@@ -183,7 +193,8 @@ def _bare_limits(source: str) -> Iterator[str]:
                 continue
             words = [(word.arg or "", word.value) for word in node.keywords]
             yield from (name for name, value in words if _is_limit(name) and _is_number(value))
-            if called in _WAITS and _is_number(node.args[_WAITS[called]]):
+            at = _WAITS.get(called, len(node.args))
+            if any(map(_is_number, node.args[at : at + 1])):
                 yield called
 
 
@@ -200,7 +211,9 @@ def _is_limit(name: str) -> bool:
 
 
 def _is_number(node: ast.expr | None) -> bool:
-    """A number, or an expression of numbers alone."""
+    """A number, an expression of numbers alone, or one that may be a number."""
+    if isinstance(node, ast.IfExp):
+        return _is_number(node.body) or _is_number(node.orelse)
     if isinstance(node, ast.BinOp):
         return _is_number(node.left) and _is_number(node.right)
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)
