@@ -16,6 +16,7 @@ from typing import Any
 from bench._debugpy_client import Client, start
 from dualdbg.backends.events import NativeStopped
 from dualdbg.model import Exited, Stopped
+from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
@@ -154,7 +155,12 @@ def _took(command: list[str], environment: dict[str, str]) -> float:
     result = Path(environment["BENCH_RESULT"])
     result.unlink(missing_ok=True)
     done = subprocess.run(
-        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=patient(300),
     )
     if not result.exists():
         raise SystemExit(f"{command} failed: {done.stdout[-500:]}{done.stderr[-500:]}")
@@ -172,7 +178,7 @@ def _under_debugpy(script: Path, environment: dict[str, str]) -> float:
         client.send("continue", {"threadId": thread})
         thread = client.wait("event", "stopped")["body"]["threadId"]
     client.send("continue", {"threadId": thread})
-    program.wait(timeout=60)
+    program.wait(timeout=patient(60))
     client.socket.close()
     return float(result.read_text())
 

@@ -10,6 +10,8 @@ import sys
 import time
 from pathlib import Path
 
+from dualdbg.patience import patient
+
 CYCLES = int(os.environ.get("BENCH_CYCLES", "50"))
 PROGRAM = Path(__file__).parent / "_busy_training.py"
 
@@ -42,7 +44,7 @@ def main() -> None:
                 if done.returncode != 0 or process.poll() is not None:
                     raise SystemExit(f"cycle {len(walls)}: {done.stdout}{done.stderr}")
             process.send_signal(signal.SIGTERM)
-            answer, _ = process.communicate(timeout=60)
+            answer, _ = process.communicate(timeout=patient(60))
         finally:
             process.kill()
     print(f"{CYCLES} cycles, {statistics.median(walls):.2f} s each; the program says: {answer.strip()}")

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dualdbg.patience import patient
 from samples.native.build import build
 
 ROUNDS = 7
@@ -97,7 +98,7 @@ class Editor:
 
     def close(self) -> None:
         self.send("disconnect", {"terminateDebuggee": True})
-        self._process.communicate(timeout=30)
+        self._process.communicate(timeout=patient(30))
 
 
 def first_stop(adapter: list[str], script: Path) -> float:

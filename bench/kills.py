@@ -27,12 +27,13 @@ from pathlib import Path
 
 from bench._front_ends import FRONT_ENDS, FrontEnd
 from bench.campaign import Failures, failures, run
+from dualdbg.patience import patient
 from dualdbg.snapshot.linux.repair import find_traps
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "DUALDBG_KILLS"  # in the environment of every process of one session
 LIMIT = "a limit: "
-DEADLINE = 90.0  # seconds for whatever has to happen; a loaded machine is slow, a hang is for ever
+DEADLINE = patient(90.0)  # seconds for whatever has to happen; a loaded machine is slow, a hang is for ever
 
 # The launched program and its child; the child of an attached one is no business of ours.
 PROGRAM = """\
@@ -173,6 +174,7 @@ class Scene:
         return next((pid for pid, words in self.processes() if words[1:2] == [script]), None)
 
     def until(self, condition: Callable[[], bool], what: str, seconds: float = DEADLINE) -> None:
+        """``seconds`` are those of a limit: multiplied already, by :func:`patient`."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
@@ -186,9 +188,9 @@ class Scene:
         status = front_end.status()
         if status not in allowed:
             raise Harm(f"status {status}, not {sorted(allowed)}")
-        self.until(lambda: not self.left(), f"the end of {self.left()}", 30)
-        self.until(lambda: not self.files(), f"the removal of {self.files()}", 10)
-        self.until(front_end.is_clean, "the terminal as it was", 10)
+        self.until(lambda: not self.left(), f"the end of {self.left()}", patient(30))
+        self.until(lambda: not self.files(), f"the removal of {self.files()}", patient(10))
+        self.until(front_end.is_clean, "the terminal as it was", patient(10))
         if self.target is not None and not (
             self.kill.victim == "target" and self.kill.number is signal.SIGKILL
         ):
@@ -235,10 +237,10 @@ class Scene:
         if self.target is not None and self.target.poll() is not None:
             kind = Limit if gdb_was_killed and self.target.returncode in OF_A_BREAKPOINT else Harm
             raise kind(f"the attached program ended with {self.target.returncode}")
-        self.until(lambda: status("TracerPid") == "0", "the attached program is let go of", 30)
-        self.until(lambda: not find_traps(pid), "its breakpoints are taken out", 30)
-        self.until(lambda: status("State") not in "Tt", "the attached program runs", 10)
-        self.until(beats, "the attached program does its work", 10)
+        self.until(lambda: status("TracerPid") == "0", "the attached program is let go of", patient(30))
+        self.until(lambda: not find_traps(pid), "its breakpoints are taken out", patient(30))
+        self.until(lambda: status("State") not in "Tt", "the attached program runs", patient(10))
+        self.until(beats, "the attached program does its work", patient(10))
         noted = self.home / "signals"
         got = set(noted.read_text().split()) if noted.exists() else set()
         sent = {self.kill.number.name, "SIGCONT"} if self.kill.victim == "target" else set()
@@ -300,7 +302,7 @@ def _play(kill: Kill, one: Scene, front_end: FrontEnd) -> None:
         allowed = allowed | {0}  # the program was let go of: its commands were done
     by_itself = kill.victim == "dualdbg" and bool(kill.ends_session)
     try:
-        one.until(front_end.has_ended, "the end of dualdbg", DEADLINE if by_itself else 2)
+        one.until(front_end.has_ended, "the end of dualdbg", DEADLINE if by_itself else patient(2))
     except Harm:
         if by_itself:
             raise

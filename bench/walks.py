@@ -26,6 +26,7 @@ from typing import Any
 from bench.campaign import Failures, failures, run
 from dualdbg.errors import CommandError
 from dualdbg.model import Event, Exited, Frame, NativeFrame, PythonFrame, Stopped
+from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
@@ -36,7 +37,7 @@ from samples.walks.build import build
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "samples" / "walks" / "walks.py"
 SOURCE = ROOT / "samples" / "walks" / "sample_walks.cpp"
-DEADLINE = 120.0  # seconds for one step; only a hang takes that long
+DEADLINE = patient(120.0)  # seconds for one step; only a hang takes that long
 STEPS = 14
 _FUNCTION = re.compile(r"^(?:static )?\w[\w:<> *]* \*?(\w+)\([^;]*\) \{|^ +(?:explicit )?(~?Keeper)\(.*\{")
 _COMMANDS = ("next", "next", "next", "step", "step", "step", "finish")

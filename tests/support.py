@@ -32,6 +32,8 @@ OUTSIDE = "outside of this project: "  # the beginning of the reason of a skip t
 # How a process ended that is reaped.
 KERNEL_TELLS = tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 15)
 
+PROGRAM_COUNTER = {"x86_64": "rip", "aarch64": "pc"}[os.uname().machine]
+
 T = TypeVar("T")
 
 

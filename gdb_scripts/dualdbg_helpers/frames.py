@@ -77,7 +77,8 @@ def find_stack(target, frame):
         frame, level = frame.older(), level + 1
     raise HelperError(
         f"No Stack is visible here: {reason}.",
-        "Give its address: `ivalue-stack $rsi` looks at any register, `ivalue-stack EXPR` at any expression.",
+        "Give its address: `ivalue-stack $rsi` ($x1 on AArch64) looks at any register, "
+        "`ivalue-stack EXPR` at any expression.",
     )
 
 

@@ -56,7 +56,7 @@ class Expression:
             if value.address is None:
                 raise HelperError(
                     f"{text!r} has no address: it is a value in registers.",
-                    "Give the address of the object, for example $rdi where the ABI passes it.",
+                    "Give the address of the object, for example $rdi ($x0 on AArch64) where the ABI passes it.",
                 )
             self.address = int(value.address) & MASK
             self.type_name = _name(kind)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import support
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
@@ -29,7 +30,7 @@ while True:
     step(5)
     time.sleep(0.01)
 """
-SECONDS = 600
+SECONDS = patient(600)
 
 
 @pytest.fixture

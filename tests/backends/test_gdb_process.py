@@ -33,11 +33,12 @@ from dualdbg.backends.events import (
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError, TargetGone
+from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
 from tests import rows
 from tests.support import is_running, wait_until
 
-DEADLINE = 120.0  # seconds
+DEADLINE = patient(120.0)  # seconds
 HEAD = f"#!{sys.executable}\nimport os, sys, time\nout = sys.stdout.buffer\n"
 GARBAGE = {
     "without an end": 'while True:\n    out.write(b"x" * 65536)\n',

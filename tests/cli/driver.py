@@ -20,10 +20,11 @@ import pexpect
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from tests import support
 from tests.support import ROOT, name_of, wait_until
 
-SECONDS = 600.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
+SECONDS = patient(600.0)  # for anything that has to happen; a loaded machine is slow, a hang is for ever
 DUALDBG = [sys.executable, "-m", "dualdbg"]
 # ECMA-48 control sequences, and what a terminal does with the cursor.
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]|\r")

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.driver import dualdbg, json_run
-from tests.support import ROOT, wait_until
+from tests.support import PROGRAM_COUNTER, ROOT, wait_until
 
 PROGRAM = """\
 import os
@@ -59,7 +59,7 @@ def test_commands_run_in_order_and_each_waits_for_its_stop(program: Path) -> Non
 def test_a_native_stop_and_a_python_stop_in_one_stack(program: Path) -> None:
     done = dualdbg(
         "run", "--batch", "--json", "--stop-on-entry", "-x", "tbreak getsid", "-x", "continue", "-x", "bt",
-        "-x", "bt --all", "-x", "info registers rip", "-x", "info libs libc", program,
+        "-x", "bt --all", "-x", f"info registers {PROGRAM_COUNTER}", "-x", "info libs libc", program,
     )  # fmt: skip
     assert done.status == 0, done
     entry, native = done.of("stopped")
@@ -70,7 +70,7 @@ def test_a_native_stop_and_a_python_stop_in_one_stack(program: Path) -> None:
     assert (short["quality"], short["note"]) == ("full", None)
     plumbing = [row for row in whole["frames"] if row["role"] == "plumbing"]
     assert plumbing and all(row["number"] is None for row in plumbing)
-    assert [row["name"] for row in done.of("variables")[0]["variables"]] == ["rip"]
+    assert [row["name"] for row in done.of("variables")[0]["variables"]] == [PROGRAM_COUNTER]
     assert all("libc" in row["path"] for row in done.of("libraries")[0]["libraries"])
 
 

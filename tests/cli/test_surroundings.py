@@ -17,12 +17,13 @@ from typing import Any
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from tests.cli.driver import DUALDBG, dualdbg, environment
 from tests.cli.surroundings import OTHER_USER, SURROUNDINGS
 from tests.support import require, wait_until
 
-SECONDS = 600.0
+SECONDS = patient(600.0)
 UNFORESEEN = (
     *(
         "Traceback",

@@ -24,7 +24,7 @@ from dualdbg.protocol import dap
 from tests.support import ROOT, SHARED
 
 SCHEMA = SHARED / "schemas" / "debugAdapterProtocol.json"
-SECONDS = 180.0
+SECONDS = patient(180.0)
 
 Message = dict[str, Any]
 

@@ -14,11 +14,12 @@ from typing import Any
 
 from dualdbg.dap import requests  # noqa: F401 (fills the table)
 from dualdbg.dap.registry import REQUESTS
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 
 from .client import Client
 
-SECONDS = 180.0  # until a batch is answered; the machine may be busy
+SECONDS = patient(180.0)  # until a batch is answered; the machine may be busy
 _SLOW = 5.0
 _ENDING = ("disconnect", "terminate", "restart", "launch", "attach")
 

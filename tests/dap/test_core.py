@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.snapshot.programs_running import running
-from tests.support import require
+from tests.support import PROGRAM_COUNTER, require
 
 from .client import Client, StdioAdapter
 from .samples import PYBIND
@@ -72,7 +72,7 @@ def test_what_a_core_shows(client: Client, core: Path, option: str) -> None:
     assert "call_back" in native["name"]
     assert client.scope(native)["value"]["value"] == "1"
     assert client.evaluate("value * 2", native, "watch")["result"] == "2"
-    assert int(client.scope(native, "Registers")["rip"]["value"].partition(" ")[0], 16)
+    assert int(client.scope(native, "Registers")[PROGRAM_COUNTER]["value"].partition(" ")[0], 16)
     code = {"memoryReference": native["instructionPointerReference"], "instructionOffset": -2}
     rows = client.request("disassemble", {**code, "instructionCount": 4})["instructions"]
     assert rows[2]["address"] == native["instructionPointerReference"] and "symbol" in rows[1]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 from tests.support import wait_until
 
@@ -214,10 +215,12 @@ def test_cancel(client: Client, program: Write) -> None:
     client.start({"program": str(path)}, lines={path: [3]})
     thread = client.stopped()["threadId"]
     frame = client.stack(thread)[0]
-    slow = client.send("evaluate", {"expression": "__import__('time').sleep(5)", "frameId": frame["id"]})
+    slow = client.send(
+        "evaluate", {"expression": f"__import__('time').sleep({patient(5)})", "frameId": frame["id"]}
+    )
     client.request("cancel", {"requestId": slow})
     with pytest.raises(Refused, match="cancelled"):
-        client.answer(slow, seconds=3)
+        client.answer(slow, seconds=patient(3))
     client.request("cancel", {"requestId": 10_000})
     client.request("cancel", {})
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.target.watch_registers import Watching, watching
 from tests import rows
-from tests.support import require
+from tests.support import PROGRAM_COUNTER, require
 
 from .client import Client, Message
 from .samples import HELPER, line_of
@@ -161,7 +162,7 @@ def test_debug_registers_of_aarch64(address: int, size: int, count: int) -> None
 
 def test_registers(client: Client, frame: Message) -> None:
     registers = client.scope(frame, "Registers")
-    assert int(registers["rip"]["value"], 16) == int(frame["instructionPointerReference"], 16)
+    assert int(registers[PROGRAM_COUNTER]["value"], 16) == int(frame["instructionPointerReference"], 16)
     scopes = client.request("scopes", {"frameId": frame["id"]})["scopes"]
     scope = next(row for row in scopes if row["name"] == "Registers")
     assert scope["expensive"]
@@ -230,7 +231,7 @@ def test_a_tensor_at_stops_of_both_kinds(client: Client, program: Callable[..., 
     require(importlib.util.find_spec("torch"), "PyTorch")
     path = program("import torch\nt = torch.arange(12.0).reshape(3, 4)\ntorch.randn(2)\n")
     client.start({"program": str(path)}, functions=["randn"], lines={path: [3]})
-    thread = client.stopped(seconds=90)["threadId"]
+    thread = client.stopped(seconds=patient(90))["threadId"]
     frame = client.stack(thread)[0]
     places = [client.scope(frame)["t"]["memoryReference"]]
     places += [client.evaluate(name, frame, "watch").get("memoryReference") for name in ("t", "t + 1")]

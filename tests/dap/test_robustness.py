@@ -11,6 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from tests import rows
 from tests.support import wait_until
@@ -272,7 +273,7 @@ def test_a_client_that_reads_slowly_gets_all(adapter: StdioAdapter, program: Wri
     client.start({"program": str(path)})
     for _ in range(40):
         client.pause_reading(0.1)
-    client.event("terminated", seconds=120)
+    client.event("terminated", seconds=patient(120))
     assert client.output == "".join(f"{n:06d}" * 16000 for n in range(150))
     assert psutil.Process(adapter.process.pid).memory_info().rss < 300 << 20
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import pexpect
 
+from dualdbg.patience import patient
 from tests import support
 from tests.cli.driver import DUALDBG, environment
 from tests.dap.client import Client, StdioAdapter
 from tests.dap.test_launch import Terminals
 
-SECONDS = 180.0
+SECONDS = patient(180.0)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from typing import Any
 
 import pytest
 
 from tests.gdb_scripts.gdb_run import ENTRY
+from tests.support import ROOT
 
 STACK = "std::vector<c10::IValue, std::allocator<c10::IValue> >"
 
@@ -101,3 +104,32 @@ def test_architectures(abi: Any) -> None:
     assert abi.architecture("aarch64") == abi.AARCH64
     assert abi.architecture("riscv:rv64") is None
     assert abi.ARGUMENTS[abi.AARCH64][:2] == ("x0", "x1")
+
+
+_OF_X86_64 = re.compile(r"\$r(?:[a-d]x|[sd]i|[89]|1[0-5])\b")
+_OF_AARCH64 = re.compile(r"\$x[0-7]\b")
+ONLY_ON_X86_64 = {
+    " if $rdi > 4096": "no other processor has native functions traced",
+    "gets the place for it in $rdi": "elsewhere a register of its own has it",
+    "print *(c10::IValue": "an example of gdb's own print",
+}
+
+
+def test_a_text_that_names_a_register_names_that_of_each_processor() -> None:
+    """What is told to type has to be there on AArch64 too."""
+    found = [
+        text
+        for tree in ("dualdbg", "gdb_scripts")
+        for path in sorted((ROOT / tree).rglob("*.py"))
+        for text in _texts(path.read_text())
+        if _OF_X86_64.search(text) and not _OF_AARCH64.search(text)
+    ]
+    known = {text: [part for part in ONLY_ON_X86_64 if part in text] for text in found}
+    assert [text for text, parts in known.items() if not parts] == []
+    assert {part for parts in known.values() for part in parts} == set(ONLY_ON_X86_64)
+
+
+def _texts(source: str) -> list[str]:
+    """The literals that say something: more than a word."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant)]
+    return [node.value for node in nodes if isinstance(node.value, str) and " " in node.value]

@@ -19,7 +19,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from dualdbg.patience import patient
 from tests.cli.driver import environment
 
-SECONDS = 600.0  # for anything that has to happen; a loaded machine is slow, a hang is for ever
+SECONDS = patient(600.0)  # for anything that has to happen; a loaded machine is slow, a hang is for ever
 COMMAND = [sys.executable, "-m", "dualdbg", "mcp"]
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from dualdbg.backends.events import NativeStopped, StopCause
 from dualdbg.backends.native import Move
+from dualdbg.patience import patient
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
 from dualdbg.symbols.address_space import AddressSpace
@@ -35,7 +36,7 @@ pytestmark = [
 ]
 _LONGEST = 0.5  # seconds from the first run of the target to the kill
 _JUMP = b"\xe9"
-_HANGS = 150.0  # seconds; the program needs a moment, and a busy machine many
+_HANGS = patient(150.0)  # seconds; the program needs a moment, and a busy machine many
 
 
 @pytest.fixture(scope="module")

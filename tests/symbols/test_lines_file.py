@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dualdbg.gdb_versions import finds_same_code_without_types
+from dualdbg.patience import patient
 from dualdbg.symbols import cache
 from dualdbg.symbols.gdb_feed import lines_file as module
 from dualdbg.symbols.gdb_feed.lines_file import as_in_library, is_plain, lines_file
@@ -21,7 +22,7 @@ from samples.native.build import build
 from tests.support import require
 from tests.symbols.conftest import HERE, run
 
-SECONDS = 180.0
+SECONDS = patient(180.0)
 CODE = """\
 namespace geo {
 struct Shape { virtual int area() const; int side; };

@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
 from dualdbg.symbols.objfile import Objfile
 from tests.support import require
 from tests.symbols.conftest import HERE, run, torch_library
 
-SECONDS = 180.0
+SECONDS = patient(180.0)
 
 
 class Gdb:

@@ -33,7 +33,7 @@ exec(sys.argv[1])
 sys.stdout.flush()  # what it printed is told when all of it is done
 sys.stdin.read()
 """
-DEADLINE = 120.0  # seconds; only a hang takes that long
+DEADLINE = patient(120.0)  # seconds; only a hang takes that long
 
 
 def start(code: str, tmp_path: Path, when: str = "soon") -> tuple[subprocess.Popen[str], str]:

@@ -18,7 +18,7 @@ from tests import support
 # Names that time limits have, what the comment of one says, and functions with the position of their time limit.
 _WORDS = {"deadline", "timeout", "grace", "seconds", "patience"}
 _SAYS_SECONDS = re.compile(r"#.*\bseconds?\b")
-_WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0}
+_WAITS = {"wait_for": 1, "call_later": 0, "within": 0, "_within": 0, "until": 2}
 
 # Numbers that look like one and are none, or are multiplied in another way.
 ELSEWHERE = {
@@ -78,6 +78,51 @@ ELSEWHERE = {
     "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
+# The same in tests and in what they play of bench/: what is no limit of theirs, and what is multiplied in another way.
+ELSEWHERE_IN_TESTS = {
+    "bench/_hunter.py: _PATIENCE": "answers",
+    "bench/_hunter.py: seconds": "the client says how long it waits",
+    "bench/comparison.py: SECONDS": "the measurement",
+    "bench/fuzz.py: HANG": "the measurement",
+    "bench/fuzz.py: grace": "a gdb that holds nothing alive is not waited for",
+    "bench/fuzz.py: wait_for": "it has to pass",
+    "bench/torture.py: placing": "a time that has passed",
+    "bench/torture.py: processor": "a time that has passed",
+    "bench/traces.py: RATE": "calls a second",
+    "tests/attach/driver.py: seconds": "multiplied where it is used",
+    "tests/attach/test_attach.py: seconds": "multiplied where it is used",
+    "tests/backends/test_gdb_given_up.py: grace": "a gdb that holds nothing alive is not waited for",
+    "tests/backends/test_gdb_process.py: deadline": "it has to pass",
+    "tests/backends/test_gdb_process.py: grace": "a gdb that holds nothing alive is not waited for",
+    "tests/conftest.py: _GRACE_SECONDS": "multiplied where it is used",
+    "tests/dap/client.py: timeout": "between two looks",
+    "tests/dap/test_drop_in_places.py: SECONDS_OF_DEBUGPY": "debugpy's own",
+    "tests/gdb_scripts/test_garbage.py: SECONDS": "multiplied where it is used",
+    "tests/mcp/test_crash.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_diagnose.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_ends.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_safety.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_tools.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_trace.py: seconds": "the client says how long it waits",
+    "tests/mcp/test_wording.py: seconds": "the client says how long it waits",
+    "tests/operators/one_line_calls.py: SECONDS_PER_OPERATOR": "of an alarm in a program without dualdbg",
+    "tests/operators/test_native_entries.py: seconds": "it has to pass",
+    "tests/probes/test_kills.py: _LONGEST": "of the moments at which it is killed",
+    "tests/protocol/test_mi.py: deadline": "of hypothesis",
+    "tests/session/fakes/debugpy.py: deadline": "of a clock that the test moves",
+    "tests/session/fakes/gdb.py: grace": "of a clock that the test moves",
+    "tests/session/fakes/world.py: WATCH_GRACE": "of a clock that the test moves",
+    "tests/session/test_late_answers.py: deadline": "not looked at",
+    "tests/snapshot/test_hold.py: deadline": "it has passed",
+    "tests/snapshot/test_lines.py: deadline": "it has passed",
+    "tests/snapshot/test_pure.py: timeout": "an argument of a system call",
+    "tests/support.py: seconds": "multiplied where it is used",
+    "tests/target/test_scope.py: wait_for": "a value of a setting, not a time",
+    "tests/target/yama.py: _SECONDS": "of an emulated machine",
+    "tests/target/yama_deaths.py: _SECONDS": "of an emulated machine",
+    "tests/target/yama_deaths.py: _QUIET": "it has to pass",
+    "tests/trace/test_summary.py: seconds": "a time that has passed",
+}
 # What waits in tests for processes, and for those who answer, as long as ``timeout=``; or by the position of that.
 _STARTED = {
     *("run", "run_gdb", "check_output", "check_call", "communicate", "wait_procs", "spawn"),
@@ -96,6 +141,17 @@ def test_no_time_limit_is_a_bare_number(tree: str) -> None:
         for name in _bare_limits(path.read_text())
     }
     assert found == {place for place in ELSEWHERE if place.startswith(f"{tree}/")}
+
+
+def test_no_time_limit_of_a_test_is_a_bare_number() -> None:
+    found = {
+        f"{path.relative_to(support.ROOT)}: {name}"
+        for tree in ("tests", "bench")
+        for path in sorted((support.ROOT / tree).rglob("*.py"))
+        if "programs" not in path.parts
+        for name in _bare_limits(path.read_text())
+    }
+    assert found == set(ELSEWHERE_IN_TESTS)
 
 
 def test_what_a_test_starts_has_more_time_on_a_slow_machine_too() -> None:
@@ -137,7 +193,8 @@ def _bare_limits(source: str) -> Iterator[str]:
                 continue
             words = [(word.arg or "", word.value) for word in node.keywords]
             yield from (name for name, value in words if _is_limit(name) and _is_number(value))
-            if called in _WAITS and _is_number(node.args[_WAITS[called]]):
+            at = _WAITS.get(called, len(node.args))
+            if any(map(_is_number, node.args[at : at + 1])):
                 yield called
 
 
@@ -154,7 +211,9 @@ def _is_limit(name: str) -> bool:
 
 
 def _is_number(node: ast.expr | None) -> bool:
-    """A number, or an expression of numbers alone."""
+    """A number, an expression of numbers alone, or one that may be a number."""
+    if isinstance(node, ast.IfExp):
+        return _is_number(node.body) or _is_number(node.orelse)
     if isinstance(node, ast.BinOp):
         return _is_number(node.left) and _is_number(node.right)
     return isinstance(node, ast.Constant) and type(node.value) in (int, float)

@@ -18,10 +18,10 @@ from dualdbg.patience import patient
 from dualdbg.probes import placement
 from tests.support import require
 
+COUNTS_IN_NATIVE_CODE = platform.machine() == "x86_64" and placement.iced is not None
 pytestmark = [
     pytest.mark.processes,
-    pytest.mark.skipif(platform.machine() != "x86_64", reason="machine code of x86-64"),
-    pytest.mark.skipif(placement.iced is None, reason="needs iced-x86"),
+    pytest.mark.skipif(not COUNTS_IN_NATIVE_CODE, reason="machine code of x86-64, by iced-x86"),
     pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc"),
 ]
 TRACE = [sys.executable, "-m", "dualdbg", "trace"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -125,15 +124,6 @@ def test_what_is_deleted_leaves_the_report(script: Path) -> None:
     )
     assert [hits(one) for one in done.of("trace")] == [0, 500, 500]
     assert [one["message"] for one in done.of("error")] == ["nothing is traced"]
-
-
-def test_python_is_refused_with_what_to_do(script: Path) -> None:
-    done = session(script, "trace py:once", f"trace {script}:4", 'trace twice log "x"', "trace --time")
-    refused = done.of("error")
-    assert ["Python" in one["message"] for one in refused] == [True, True, False, False]
-    assert "dualdbg trace -b py:once SCRIPT" in refused[0]["hint"]
-    assert "goes with 'if' and 'thread' alone" in refused[2]["message"]
-    assert not done.of("trace")
 
 
 def test_the_report_comes_by_itself_and_once(script: Path) -> None:
@@ -271,23 +261,6 @@ def test_a_user_traces_a_program_that_runs(script: Path) -> None:
         prompt.run_on("continue")
         _, said = prompt.finish()
     assert re.search(r"1,501 hits of 1 function", said), said
-
-
-def test_a_session_without_it_imports_none_of_it() -> None:
-    found = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys, dualdbg.session.assembly, dualdbg.cli.sinks, dualdbg.console.printer\n"
-            "from dualdbg.console.commands.registry import all_commands; all_commands()\n"
-            "print([one for one in sys.modules if one.startswith(('dualdbg.trace', 'dualdbg.session.traced', "
-            "'dualdbg.probes'))])",
-        ],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout  # fmt: skip
-    assert found == "[]\n"
 
 
 def test_a_json_session_takes_commands_as_they_come(script: Path) -> None:

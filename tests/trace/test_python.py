@@ -13,11 +13,11 @@ import pytest
 
 from dualdbg.patience import patient
 from tests import rows
-from tests.support import ROOT, other_interpreter
-from tests.trace.test_counts import TRACE, pytestmark, result, run
+from tests.support import other_interpreter
+from tests.trace.test_counts import COUNTS_IN_NATIVE_CODE, TRACE, result, run
 from tests.trace.test_records import events_in
 
-__all__ = ["pytestmark"]
+pytestmark = pytest.mark.processes
 
 _SCRIPT = """
 import ctypes, functools, os, sys, threading, time
@@ -107,9 +107,10 @@ def test_functions_and_lines_with_native_code(script: Path, version: str) -> Non
     found = result(said)
     hits = 8 * sum(range(20)) - 8 * (3 + 7 + 11 + 15 + 19)
     native = [
-        one for one in found["getppid"]["callers"] if one["python"]
+        one for one in found["getppid"].get("callers", ()) if one["python"]
     ]  # a shell may start the interpreter
-    assert found["program.py:12"]["hits"] == sum(one["hits"] for one in native) == hits
+    assert found["program.py:12"]["hits"] == hits
+    assert sum(one["hits"] for one in native) == (hits if COUNTS_IN_NATIVE_CODE else 0)
     assert found["program.py:52"]["hits"] == 3
     assert found["program.py:53"]["hits"] == 6  # its definition, and five calls
     assert {name: (found[name]["hits"], found[name]["timed"]) for name in _NAMES} == {
@@ -127,6 +128,7 @@ def test_functions_and_lines_with_native_code(script: Path, version: str) -> Non
     assert _printed(said)[1] == "[] False /nowhere"
 
 
+@pytest.mark.skipif(not COUNTS_IN_NATIVE_CODE, reason="machine code of x86-64, by iced-x86")
 def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
     """In the events, each native call lies within the Python one that makes it."""
     script, events = tmp_path / "program.py", tmp_path / "events.json"
@@ -147,19 +149,6 @@ def test_the_order_of_python_and_native_hits(tmp_path: Path) -> None:
     assert len({event["tid"] for event in found}) == 1
     assert [event["args"]["python"] for event in outer] == [f"{script}:4 in <module>"] * 100
     assert [event["args"]["python"] for event in inner] == [f"{script}:3 in call"] * 100
-
-
-@pytest.mark.parametrize("how", ["--json", "--time", "--count"])
-def test_it_needs_no_machine_code(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where iced-x86 is missing, as everywhere but on x86-64, Python is traced all the same."""
-    (tmp_path / "iced_x86.py").write_text("raise ImportError\n")
-    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
-    script = tmp_path / "program.py"
-    script.write_text("def call(n): return n\nfor i in range(1000): call(i)\n")
-    found = result(run(*dict.fromkeys([how, "--json"]), "-b", "py:call", "-b", "getppid", script))
-    assert found["call"]["hits"] == 1000
-    assert how != "--time" or (found["call"]["timed"] == 1000 and found["call"]["time"] > 0)
-    assert found["getppid"]["hits"] is None and "iced-x86 is not installed" in found["getppid"]["why"]
 
 
 def test_a_name_of_a_module_that_the_script_imports(tmp_path: Path) -> None:

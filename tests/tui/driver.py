@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 
 from dualdbg.model import State
+from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
@@ -22,7 +23,7 @@ from dualdbg.tui.app import Dashboard, Start, Wishes
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal
 from dualdbg.tui.widgets.line_view import LineView
 
-DEADLINE = 300.0
+DEADLINE = patient(300.0)
 T = TypeVar("T")
 
 

@@ -14,6 +14,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from dualdbg.patience import patient
 from dualdbg.tui.terminal.parser import Parser
 from dualdbg.tui.terminal.screen import Screen
 
@@ -77,7 +78,7 @@ class RealTerminal:
         self._parser.feed(self._decoder.decode(data))
         return bool(data)
 
-    def until(self, condition: Callable[[], bool], what: str, deadline: float = 120.0) -> float:
+    def until(self, condition: Callable[[], bool], what: str, deadline: float = patient(120.0)) -> float:
         """Wait until it holds on the screen; returns the seconds. Fails with what the screen shows."""
         start = time.monotonic()
         while not condition():
@@ -98,7 +99,7 @@ class RealTerminal:
         os.close(self.master)
         self.master = -1
 
-    def wait(self, deadline: float = 30.0) -> int:
+    def wait(self, deadline: float = patient(30.0)) -> int:
         """The exit status of the program, as a shell shows it."""
         end = time.monotonic() + deadline
         while self.status is None:

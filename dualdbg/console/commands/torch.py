@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from ..console import Console
 
 _EXPRESSION = (
-    "EXPR is a C++ expression: a variable, a register ($rsi), an address. Nothing is called or written."
+    "EXPR is a C++ expression: a variable, a register ($rsi; $x1 on AArch64), an address. "
+    "Nothing is called or written."
 )
 _OF_PYTHON = (
     "In a Python frame it may be a variable with attributes and elements: self.weight, batch['x'][0]."

@@ -72,14 +72,16 @@ class Points:
     def owners_there(self, gdb_number: int) -> list[int]:
         """The user's enabled breakpoints at the address of a gdb breakpoint.
 
-        gdb may have several there, and reports only one of them.
+        gdb may have several there, and reports only one of them. Those that count in the process never stop.
         """
         key = next((key for key, point in self._points.items() if point.number == gdb_number), None)
         if key is None or not key.startswith("0x"):
             return self.owners(gdb_number)
         place = key.partition(" ")[0]
         there = (point for other, point in self._points.items() if other.partition(" ")[0] == place)
-        ids = sorted(set().union(*(point.owners for point in there if not point.prints)))
+        ids = sorted(
+            set().union(*(point.owners for point in there if not point.prints and point.traced is None))
+        )
         return [id for id in ids if id in self._wanted and self._wanted[id].enabled]
 
     async def hits_so_far(self, id: int, at_hit: bool) -> int:

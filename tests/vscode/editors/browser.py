@@ -13,7 +13,7 @@ import pytest
 
 from dualdbg.patience import patient
 
-SECONDS = 60.0
+SECONDS = patient(60.0)
 
 
 class Browser:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from dualdbg.patience import patient
+
 from .browser import Browser
 
 _STACK = ".debug-call-stack .monaco-list-row"
@@ -43,7 +45,7 @@ class Workbench:
         self._browser.wait(".editor-instance .monaco-editor.focused")
         for _ in range(3):
             self._browser.press("F5")
-            if self._browser.comes(_SESSION, seconds=20):
+            if self._browser.comes(_SESSION, seconds=patient(20)):
                 return
         self._browser.wait(_SESSION)
 
@@ -58,7 +60,7 @@ class Workbench:
             self._browser.press("Control", "KeyP")
             self._browser.wait(_QUICK_INPUT)
             self._browser.type(f"debug {configuration}")
-            if self._browser.comes(row, name, seconds=20):
+            if self._browser.comes(row, name, seconds=patient(20)):
                 break
             self._browser.press("Escape")
         self._browser.wait(row, name)
@@ -81,14 +83,14 @@ class Workbench:
         row = f"{file}\\s[^]*\\b{line}$"
         for _ in range(3):
             self._browser.press("F9")
-            if self._browser.comes(_BREAKPOINTS, row, seconds=20):
+            if self._browser.comes(_BREAKPOINTS, row, seconds=patient(20)):
                 return
         self._browser.wait(_BREAKPOINTS, row)
 
     def press(self, *keys: str) -> None:
         self._browser.press(*keys)
 
-    def stopped_at(self, *rows: str, seconds: float = 60) -> None:
+    def stopped_at(self, *rows: str, seconds: float = patient(60)) -> None:
         """Wait until the Call Stack view shows these rows, each a pattern, below the first thread.
 
         The only thread of a program has no row.
@@ -97,7 +99,7 @@ class Workbench:
         """
         self._browser.wait_rows(_STACK, "^([^\n]* PAUSED[^\n]*\n)?" + "\n".join(rows) + "(\n|$)", seconds)
 
-    def has_frames(self, *rows: str, seconds: float = 60) -> None:
+    def has_frames(self, *rows: str, seconds: float = patient(60)) -> None:
         """Wait until the Call Stack view, of several sessions, has these rows one below the other somewhere."""
         self._browser.wait_rows(_STACK, "(^|\n)" + "\n".join(rows) + "(\n|$)", seconds)
 
