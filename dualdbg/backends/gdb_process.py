@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import afterwards, session_folders
+from .. import afterwards, session_folders, waking
 from ..environment import for_gdb
 from ..errors import AnswerOwed, CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
 from ..folders import here
@@ -198,8 +198,8 @@ class GdbProcess:
 
     def wake(self) -> None:
         """A gdb that somebody has stopped (SIGSTOP) goes on, so that it can let go of what it holds."""
-        if self._process is not None and self._process.returncode is None:
-            self._process.send_signal(signal.SIGCONT)
+        if self._process is not None:
+            waking.wake(self._process)
 
     async def close(self, grace: float) -> bool:
         """End gdb: ask it first, so that it detaches what it holds, then insist. ``grace``: seconds for each.

@@ -88,6 +88,17 @@ def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind
     run(tmp_path, GARBAGE[kind], work)
 
 
+def test_a_gdb_that_has_just_ended_is_left_to_who_waits_for_it(tmp_path: Path) -> None:
+    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
+        process = engine._process._process
+        assert process is not None
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        engine._process.wake()
+        assert await process.wait() == 7
+
+    run(tmp_path, "sys.exit(7)\n", work)
+
+
 def test_an_answer_that_is_too_long_fails_its_request_at_once(tmp_path: Path) -> None:
     answers = (
         "for line in sys.stdin:\n"
