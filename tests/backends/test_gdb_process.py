@@ -11,6 +11,7 @@ import gc
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 import warnings
@@ -89,14 +90,17 @@ def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind
 
 
 def test_a_gdb_that_has_just_ended_is_left_to_who_waits_for_it(tmp_path: Path) -> None:
-    async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
-        process = engine._process._process
-        assert process is not None
+    async def main() -> None:
+        engine = GdbEngine(GdbOptions("gdb", tmp_path, WireLog(None, "gdb", 0.0)), print)
+        # asyncio's process sends signals by this one, and a thread may wait for asyncio's.
+        process: Any = subprocess.Popen([sys.executable, "-c", "raise SystemExit(7)"])
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        engine._process._process = process
         engine._process.wake()
-        assert await process.wait() == 7
+        assert process.returncode is None
+        assert process.wait() == 7
 
-    run(tmp_path, "sys.exit(7)\n", work)
+    asyncio.run(main())
 
 
 def test_an_answer_that_is_too_long_fails_its_request_at_once(tmp_path: Path) -> None:
