@@ -197,6 +197,8 @@ class Loop:
         task = asyncio.get_running_loop().create_task(self.guarded(work))
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        if asyncio.iscoroutine(work):  # one that has not begun when the session ends is not complained of
+            task.add_done_callback(lambda done: work.close())
 
     async def guarded(self, work: Awaitable[Any]) -> bool:
         """Do the work. Returns whether it succeeded; why it failed is told."""

@@ -112,7 +112,7 @@ def test_gdb_commands_of_the_user_run(client: Client, demo: Path) -> None:
     commands = [
         {"text": "-enable-pretty-printing", "description": "", "ignoreFailures": True},
         {"text": "set $dualdbg_mark = 42"},
-        {"text": "-gdb-set disassembly-flavor intel"},
+        {"text": "-gdb-set print elements 300"},
     ]
     client.start({"program": str(demo), "setupCommands": commands}, functions=["sample::helper"])
     frame = client.stack(client.stopped()["threadId"])[0]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import warnings
 from dataclasses import replace
 
 import pytest
@@ -17,6 +19,24 @@ from dualdbg.session.state import Grip, Pause, TargetState
 from dualdbg.session.stops.facts import PythonHold
 from dualdbg.session.transitions.beginning import begin
 from dualdbg.session.transitions.ending import exited
+
+
+def test_work_that_has_not_begun_at_the_end_is_not_complained_of() -> None:
+    """The interpreter writes a warning to standard error of a coroutine that nobody has ever awaited."""
+
+    async def work() -> None:
+        await asyncio.sleep(1)
+
+    async def main() -> None:
+        loop = Loop(TargetState(1, lambda: 0.0), lambda effect: None)
+        loop.background(work())
+        await loop.end_tasks()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        asyncio.run(main())
+        gc.collect()
+    assert not told
 
 
 def test_a_front_end_that_does_not_read_misses_texts_and_nothing_else(
