@@ -225,12 +225,11 @@ def _processes_of_this_run(pids: set[int]) -> dict[psutil.Process, bool]:
     """
     found = {}
     for pid in pids:
-        is_ours = _has_mark(pid)
-        if is_ours is not True and _descends_from_us(pid):
-            is_ours = True
-        if is_ours is not False and support.is_running(pid):
+        has_mark = _has_mark(pid)
+        is_ours = has_mark or _descends_from_us(pid)
+        if (is_ours or has_mark is None) and support.is_running(pid):
             with contextlib.suppress(psutil.NoSuchProcess):
-                found[psutil.Process(pid)] = is_ours is True
+                found[psutil.Process(pid)] = is_ours
     return found
 
 

@@ -80,7 +80,7 @@ def dualdbg(
     with subprocess.Popen(
         command, cwd=cwd, env=environment(env), stdin=pipe, stdout=pipe, stderr=pipe
     ) as process:
-        does = ""
+        does = None
         try:
             out, errors = process.communicate(stdin.encode(), SECONDS)
         except subprocess.TimeoutExpired:
@@ -90,7 +90,7 @@ def dualdbg(
         except BaseException:
             process.kill()
             raise
-    if does:
+    if does is not None:
         pytest.fail(f"{command} hangs.\n{text_of(out)}\n{text_of(errors)}\n{does}", pytrace=False)
     return Done(process.returncode, text_of(out), text_of(errors))
 
@@ -101,7 +101,7 @@ def text_of(output: bytes) -> str:
 
 
 def what_it_does(pid: int) -> str:
-    """The stacks and tasks of a process that hangs and of those that it has started, and what holds them up."""
+    """The stacks and tasks of a process that hangs, and of those that it has started."""
     stacks = [*DUALDBG, "stacks", "--tree", str(pid), "--tasks", "--locals"]
     done = subprocess.run(stacks, env=environment(), capture_output=True, timeout=SECONDS)
     return text_of(done.stdout + done.stderr)
