@@ -322,7 +322,7 @@ def test_a_folder_that_a_process_with_other_mounts_sees(tmp_path: Path) -> None:
             folder = Folder.make(process.pid)
             (folder.here / "file").touch()
             inside = subprocess.run(
-                ["nsenter", "-t", str(process.pid), "-m", "ls", str(folder.there)],
+                ["nsenter", "-t", str(process.pid), "-m", "-r", "ls", str(folder.there)],
                 capture_output=True,
                 text=True,
             )
