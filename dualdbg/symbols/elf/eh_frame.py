@@ -10,6 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 
+from ...errors import SymbolError
 from .elf_file import PT_GNU_EH_FRAME, SHT_NOBITS, ElfFile, Section
 
 DW_EH_PE_omit = 0xFF
@@ -88,7 +89,10 @@ class FrameTable:
                 head, size = 16, 12 + length
             if length == 0 or at + size > end:
                 break  # the terminator
-            start = self._start(section, at + head, at + head - 4 - pointer) if pointer else None
+            try:
+                start = self._start(section, at + head, at + head - 4 - pointer) if pointer else None
+            except SymbolError:
+                break  # garbled: nothing says where the next entry begins
             if start is not None:
                 rows.append((start - self._address, at - section.offset))
             at += size
@@ -97,7 +101,12 @@ class FrameTable:
         self._table = memoryview(b"".join(_ENTRY.pack(*row) for row in fits))
 
     def _start(self, section: Section, at: int, cie: int) -> int | None:
-        """The address where the code of an entry begins, which is kept at the file offset ``at``."""
+        """The address where the code of an entry begins, which is kept at the file offset ``at``.
+
+        Raises :class:`SymbolError` where the CIE that the entry names is no earlier part of the section.
+        """
+        if not section.offset <= cie < at:
+            raise self._elf.garbled(f"the entry at {at:#x} names a CIE outside of .eh_frame")
         encoding = self._encoding_of(cie)
         form = _FORMATS.get(encoding & 0x0F)
         if form is None:
