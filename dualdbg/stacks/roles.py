@@ -14,7 +14,14 @@ from ..known.gpu_calls import is_gpu_library
 from ..known.python_files import is_standard_library
 from ..known.runtime_functions import is_runtime_function
 from ..model import Frame, NativeFrame, PythonFrame, Role
-from ..shared.libraries import holds_interpreter, is_c_library, is_cython_runtime, is_runtime, is_system
+from ..shared.libraries import (
+    holds_interpreter,
+    is_c_library,
+    is_cython_runtime,
+    is_runtime,
+    is_system,
+    is_torch_python,
+)
 
 # The interpreter's evaluation loop: such a C frame stands for one or more Python frames. Compilers add suffixes
 # (.cold, .lto_priv.0); tail-calling interpreters, from 3.14 on, run the bytecodes in functions of their own, which the
@@ -79,7 +86,7 @@ class RoleRules:
         if is_cython_runtime(frame.library):
             return True
         if frame.function is None:
-            return False
+            return is_torch_python(frame.library or "")  # a binding, in a build that was stripped
         if is_rust_library(frame.source_language, frame.function):
             return True
         if frame.file is not None and _PYTHON_HEADER.search(frame.file):

@@ -32,6 +32,9 @@ CACHE_ROOM = 200_000_000  # bytes: the unwind tables and indexes of one PyTorch 
 SECONDS = patient(20.0)  # for gdb or the dynamic loader to answer
 _NOT_RUN = (OSError, subprocess.TimeoutExpired, TargetError)
 
+FIRST_TORCH = (2, 6)
+"""The oldest PyTorch whose types in C++ are known (``dualdbg_helpers/layout/tables``)."""
+
 SectionNames = Callable[[str], Collection[str]]
 """The names of the sections of an ELF file; raises SymbolError when it cannot be read."""
 
@@ -216,11 +219,21 @@ def check_torch(interpreter: Interpreter, section_names: SectionNames) -> list[F
     except (SymbolError, OSError) as error:
         return [Finding("torch", Status.ERROR, f"{text}: {error}", "reinstall PyTorch")]
     text += f", {abi} C++ ABI, {_symbols(names)}, {folder}"
+    release = re.match(r"(\d+)\.(\d+)", str(facts.get("__version__", "")))
+    if release and (int(release[1]), int(release[2])) < FIRST_TORCH:
+        first = ".".join(map(str, FIRST_TORCH))
+        old = f"{facts['__version__']} is older than {first}: no values of tensors and arguments at native stops"
+        fix = f"breakpoints, steps and stacks work; a PyTorch from {first} on has values too"
+        findings.append(Finding("torch", Status.WARNING, old, fix))
     if ".symtab" in names:
         findings.append(Finding("torch", Status.OK, text))
     else:
-        fix = "use a wheel or a build that was not stripped"
-        findings.append(Finding("torch", Status.ERROR, f"{text}: operators cannot be found by name", fix))
+        # Kernels and the dispatcher's entries are exported (TORCH_API): a library that is stripped keeps their names.
+        text += (
+            ": operators are found by name; functions that are not exported, such as the bindings, have none"
+        )
+        fix = "a wheel has all names; dualdbg resolve torch.randn has the address of a binding"
+        findings.append(Finding("torch", Status.WARNING, text, fix))
     try:
         missing = missing_libraries(interpreter, extension)
     except _NOT_RUN as error:

@@ -17,6 +17,7 @@ from dualdbg_helpers.inferior import host_encoding
 
 from . import entry_values, helpers
 from .caller_types import known_to_caller
+from .entries import at_entry, machine_of
 from .threads import WORD, find_frame
 from .values import keep, shown_text
 
@@ -42,13 +43,13 @@ def passed_arguments(
     """
     helpers.load()
     frame = find_frame(number, level)
-    at_entry = level == 0 and _at_entry(frame, entry)
-    noted = {} if at_entry else entry_values.noted(frame, entry)
+    is_at_entry = level == 0 and at_entry(frame, entry)
+    noted = {} if is_at_entry else entry_values.noted(frame, entry)
     passing = placing.passing(what, machine_of(frame))
     rows = []
     with known_to_caller(frame, what) as classes:
         for name, kind, place in placing.agreed(passing):
-            now = place if at_entry else _now(kind, place, registers)
+            now = place if is_at_entry else _now(kind, place, registers)
             if place is None:
                 without = _NOT_KNOWN
             elif name in noted:
@@ -65,7 +66,7 @@ def passed_arguments(
 def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
     """Where a thread stands at the entry of the function: note what is passed, for as long as this call lasts."""
     frame = find_frame(number, 0)
-    if not _at_entry(frame, entry):
+    if not at_entry(frame, entry):
         return
     helpers.load()
     texts = {}
@@ -83,7 +84,7 @@ def passed_text(frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
     """Type and text of an argument at the entry of a function, and its bytes. Raises GdbError where it is not known."""
     helpers.load()
     kind, place = next((kind, place) for one, kind, place in placing.agreed(what) if one == name)
-    if place is None or not _at_entry(frame, entry):
+    if place is None or not at_entry(frame, entry):
         raise gdb.GdbError("the value of %s is not known here" % name)
     try:
         data = _bytes(frame, kind, place)
@@ -166,24 +167,6 @@ def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "
         [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
         for start, end in parts
     ]
-
-
-def _at_entry(frame: gdb.Frame, entry: int) -> bool:
-    """Whether the arguments are where the caller has put them: nothing but a prologue has run."""
-    machine = machine_of(frame)
-    if machine is None:
-        return False
-    offset = frame.pc() - entry
-    if not 0 <= offset <= abi.MAX_PROLOGUE:
-        return False
-    code = gdb.selected_inferior().read_memory(entry, offset).tobytes() if offset else b""
-    return bool(abi.arguments_intact(machine, code))
-
-
-def machine_of(frame: gdb.Frame) -> "str | None":
-    """What :mod:`abi` calls the machine of a frame; None for one that it does not know."""
-    name: "str | None" = abi.architecture(frame.architecture().name())
-    return name
 
 
 def _row(

@@ -17,7 +17,8 @@ from dualdbg_helpers.torch.ivalue import IValues
 from dualdbg_helpers.torch.tensor import Tensors
 
 from . import helpers
-from .passed import machine_of, passed_text
+from .entries import machine_of
+from .passed import passed_text
 from .taught import Known
 
 _QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")

@@ -15,6 +15,7 @@ from dualdbg_helpers import cython_frames, language
 from dualdbg_shared.console_text import plain
 
 from .calls import undisturbed
+from .not_yet import NOT_YET, is_not_yet, is_of_argument
 from .threads import WORD, find_frame
 from .undecided import is_undecided
 
@@ -84,9 +85,11 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
             has_none = symbol.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT  # which is worth knowing
             if symbol.needs_frame or symbol.is_argument or has_none:
                 seen.add(symbol.name)
-                rows.append(
-                    _value_row(symbol.name, _read(symbol, frame), style=style, expression=symbol.name)
-                )
+                value = _read(symbol, frame)
+                if symbol.is_argument and is_not_yet(frame, value):
+                    rows.append(_row_of_none(symbol.name, symbol.type, NOT_YET))
+                else:
+                    rows.append(_value_row(symbol.name, value, style=style, expression=symbol.name))
         if block.function is not None:
             break
         block = block.superblock
@@ -122,14 +125,18 @@ def evaluate(
 
     ``seconds``: as in :func:`undisturbed`; where it is null, breakpoints hold in what it calls.
     """
-    find_frame(number, level).select()
+    frame = find_frame(number, level)
+    frame.select()
     load_printers()
     from dualdbg_helpers import chains
 
     whole: "str | None" = expression if _WORDS.match(expression) else "(%s)" % expression
     name, whole = (expression, whole) if stands_for is None else (stands_for, None)
     with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
-        return _value_row(name, chains.evaluate(expression), style=style, expression=whole)
+        value = chains.evaluate(expression)
+        if is_of_argument(frame, expression) and is_not_yet(frame, value):
+            return _row_of_none(name, value.type, NOT_YET)
+        return _value_row(name, value, style=style, expression=whole)
 
 
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:
@@ -221,8 +228,7 @@ def _value_row(
     if isinstance(value, Exception):
         return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
     if value.is_optimized_out:  # printers would read memory that holds no value
-        text, type_ = "<optimized out>", type_name(value.type)
-        return {"name": name, "type": type_, "value": text, "handle": None, "address": None}
+        return _row_of_none(name, value.type, "<optimized out>")
     declared = value.type
     value, text = _shown(value, is_part, style)
     try:
@@ -238,6 +244,11 @@ def _value_row(
     type_ = type_name(value.type) + _reference_to(value.type, declared)
     row = {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
     return {**row, "expression": expression}
+
+
+def _row_of_none(name: str, type_: gdb.Type, why: str) -> dict[str, Any]:
+    """The row of a variable that has no value."""
+    return {"name": name, "type": type_name(type_), "value": why, "handle": None, "address": None}
 
 
 def shown_text(value: gdb.Value) -> str:

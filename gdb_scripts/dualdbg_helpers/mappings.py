@@ -147,6 +147,13 @@ class Mappings:
         found = library.elf.around(address - library.base)
         return (found[0], found[1] + library.base) if found else None
 
+    def addresses_of(self, symbol):
+        """The addresses of ``symbol`` (mangled) in all libraries that have it."""
+        for library in self.libraries:
+            address = _address_in([library], symbol)
+            if address is not None:
+                yield address
+
     def address_of(self, symbol, *prefixes):
         """The address of ``symbol`` (mangled) in the libraries whose file name starts with one of ``prefixes``."""
         named = (one for one in self.libraries if not prefixes or one.name.startswith(prefixes))

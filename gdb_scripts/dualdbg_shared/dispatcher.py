@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 # The Dispatcher object, which begins with the list of operators: a variable of the library libtorch_cpu.
 SINGLETON = "_ZZN3c1010Dispatcher13realSingletonEvE10_singleton"
+# A reference to it, in each library that was compiled with Dispatcher.h; the loader has all of them use the first. It
+# is exported, so that it is found also where the libraries were stripped. Null where it is not used, or not yet.
+REFERENCE = "_ZZN3c1010Dispatcher9singletonEvE1s"
 
 _WORD = 8
 _NODE = 2 * _WORD  # bytes of a node of std::list before its element

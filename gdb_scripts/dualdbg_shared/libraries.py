@@ -98,7 +98,12 @@ def is_interpreter(path: str) -> bool:
 
 def is_pytorch(path: str) -> bool:
     """True for PyTorch's own libraries, not for libraries that are built upon it."""
-    return _PYTORCH.match(_name(path)) is not None or _PYTORCH_MODULE.search(without_mark(path)) is not None
+    return _PYTORCH.match(_name(path)) is not None or is_pytorch_module(path)
+
+
+def is_pytorch_module(path: str) -> bool:
+    """True for the extension module by which Python loads PyTorch's libraries; it lies in the folder of the package."""
+    return _PYTORCH_MODULE.search(without_mark(path)) is not None
 
 
 def is_torch_python(path: str) -> bool:

@@ -4,8 +4,8 @@ WHAT is the folder of an installed PyTorch (with ``include`` and ``lib``), or a 
 AArch64 pip downloads and that are not kept. Needs ``g++`` and ``gdb``, and for a PyTorch of the other machine those of
 Debian's ``g++-aarch64-linux-gnu`` (``g++-x86-64-linux-gnu``) and ``gdb-multiarch``. The table goes to
 ``dualdbg_helpers/layout/tables``, where the helpers find it by version; it is that of x86-64, and has beside it what
-differs on AArch64. With ``--part`` the other parts of the table stay as they are. What has changed in a table that was
-there is printed.
+differs on AArch64, and with the std::string of before C++11. With ``--part`` the other parts of the table stay as they
+are. What has changed in a table that was there is printed.
 """
 
 import argparse
@@ -26,8 +26,11 @@ from dualdbg_shared.elf import EM_AARCH64, EM_X86_64, MACHINES
 from dualdbg_shared.libraries import C10, TORCH_CPU
 
 TABLES = Path(types_object.__file__).parent / "tables"
-BASE = MACHINES[EM_X86_64]
-PLATFORMS = {BASE: "x86_64", MACHINES[EM_AARCH64]: "aarch64"}  # as wheels and compilers are called
+PLATFORMS = {
+    MACHINES[EM_X86_64]: "x86_64",
+    MACHINES[EM_AARCH64]: "aarch64",
+}  # as wheels and compilers are called
+BUILDS = [model.build_name(machine, newer) for machine in PLATFORMS for newer in (True, False)]
 KINDS = ("records", "enums")
 Layouts = Dict[str, Dict[str, Any]]
 _LIBRARIES = tuple(f"torch/lib/{name}.so" for name in (C10, TORCH_CPU))
@@ -59,14 +62,14 @@ def maker_of(found: installation.Installation) -> types_object.TypesObject:
     return types_object.TypesObject(found, f"{name}-linux-gnu-g++", "gdb-multiarch")
 
 
-def of_machine(table: "dict[str, Any]", machine: str) -> "Layouts":
-    """What a table says of a machine; nothing where it does not describe it."""
-    found = model.from_table(table, "", machine) if table else None
+def of_build(table: "dict[str, Any]", build: str) -> "Layouts":
+    """What a table says of a build; nothing where it does not describe it."""
+    found = model.from_table(table, "", build) if table else None
     return {"records": found.records, "enums": found.enums} if found else {kind: {} for kind in KINDS}
 
 
 def differing(layouts: "Layouts", base: "Layouts") -> "Layouts":
-    """What a table has to say of a machine beside what it says of ``base``."""
+    """What a table has to say of a build beside what it says of ``base``."""
     return {kind: {n: v for n, v in layouts[kind].items() if base[kind].get(n) != v} for kind in KINDS}
 
 
@@ -83,13 +86,11 @@ def make(root: str, parts: "list[str]") -> None:
         sys.exit(f"{root} is no PyTorch installation: its version, or libraries, are not there.")
     path = TABLES / f"torch-{found.version}.json"
     table = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    if found.machine != BASE and not table:
-        sys.exit(f"The table of torch {found.version} has to be made for {BASE} first.")
-    machines = {
-        one: of_machine(table, one) for one in PLATFORMS if one in (found.machine, BASE) or one in table
-    }
-    before = machines[found.machine]
-    made = machines[found.machine] = kept(before, parts)
+    if found.build != model.BASE and not table:
+        sys.exit(f"The table of torch {found.version} has to be made for {model.BASE} first.")
+    builds = {one: of_build(table, one) for one in BUILDS if one in (found.build, model.BASE) or one in table}
+    before = builds[found.build]
+    made = builds[found.build] = kept(before, parts)
     maker = maker_of(found)
     for part in parts:
         layout = maker.build(part)
@@ -98,25 +99,25 @@ def make(root: str, parts: "list[str]") -> None:
     missing = wanted.names() - made["records"].keys() - made["enums"].keys()
     if missing - wanted.lacking(found.version).keys():
         sys.exit(f"torch {found.version}: no layout of {', '.join(sorted(missing))}")
-    write(path, found.version, machines)
-    print(path, found.machine)
+    write(path, found.version, builds)
+    print(path, found.build)
     for kind in KINDS:
         for name, value in before[kind].items():
             if json.loads(json.dumps(made[kind].get(name))) != value:
                 print(f"  {name} was {value}, is {made[kind].get(name)}")
 
 
-def write(path: Path, version: str, machines: "dict[str, Layouts]") -> None:
-    machines = json.loads(json.dumps(machines))  # what was made and what was read: lists, not tuples
-    base = machines.pop(BASE)
+def write(path: Path, version: str, builds: "dict[str, Layouts]") -> None:
+    builds = json.loads(json.dumps(builds))  # what was made and what was read: lists, not tuples
+    base = builds.pop(model.BASE)
     with path.open("w", encoding="utf-8") as file:
         file.write(f'{{\n  "torch": {json.dumps(version)},\n')
         file.write(f'  "records": {{\n{rows(base["records"])}\n  }},\n')
         file.write(f'  "enums": {{\n{rows(base["enums"])}\n  }}')
-        for machine, layouts in machines.items():
+        for build, layouts in builds.items():
             kinds = {kind: some for kind, some in differing(layouts, base).items() if some}
             texts = [f'"{kind}": {{\n{rows(some)}\n  }}' for kind, some in kinds.items()]
-            file.write(f',\n  "{machine}": {{{", ".join(texts)}}}')
+            file.write(f',\n  "{build}": {{{", ".join(texts)}}}')
         file.write("\n}\n")
 
 

@@ -1,4 +1,4 @@
-"""Which `std::string` a PyTorch was built with, by its own functions: wheels up to 2.6 have that before C++11."""
+"""Where a PyTorch is installed, and which `std::string` it was built with, by its own functions."""
 
 from __future__ import annotations
 
@@ -43,3 +43,64 @@ def test_the_string_of_its_own_functions(tmp_path: Path, newer: bool) -> None:
         check=True,
     )
     assert done.stdout == f"{newer}\n"
+
+
+WHERE = """\
+import sys
+from collections import namedtuple
+from dualdbg_helpers.layout import installation
+
+Library = namedtuple("Library", "path elf")
+
+class Mapped:
+    libraries = [Library(path, None) for path in sys.argv[1:]]
+
+    def library_named(self, *prefixes):
+        return next((one for one in self.libraries if one.path.rpartition("/")[2].startswith(prefixes)), None)
+
+found = installation.find(Mapped())
+print(found.root, found.version)
+"""
+HEADER = "include/torch/csrc/api/include/torch/version.h"
+
+
+@pytest.mark.parametrize(
+    ("files", "libraries", "root", "version"),
+    [
+        # a wheel
+        (["torch/version.py"], ["torch/_C.cpython-313.so", "torch/lib/libc10.so"], "torch", "1.2.3"),
+        # a wheel, in a program of C++
+        (["torch/version.py"], ["torch/lib/libc10.so"], "torch", "1.2.3"),
+        # Debian's: the libraries are where all are, with a version in their names
+        (
+            ["usr/lib/python3/dist-packages/torch/version.py"],
+            [
+                "usr/lib/python3/dist-packages/torch/_C.cpython-313.so",
+                "usr/lib/x86_64-linux-gnu/libc10.so.2.6.0",
+            ],
+            "usr/lib/python3/dist-packages/torch",
+            "1.2.3",
+        ),
+        # Debian's headers, a program of C++
+        ([f"usr/{HEADER}"], ["usr/lib/x86_64-linux-gnu/libc10.so.2.6.0"], "usr", "1.2.3"),
+        # conda's
+        ([f"env/{HEADER}"], ["env/lib/libc10.so"], "env", "1.2.3"),
+        # a libc10 that the user has built, by LD_LIBRARY_PATH
+        (["torch/version.py"], ["torch/_C.cpython-313.so", "build/debug/libc10.so"], "torch", "1.2.3"),
+        # none that says its version
+        ([], ["opt/lib/libtorch_cpu.so"], "opt", "None"),
+    ],
+)
+def test_where_it_is(tmp_path: Path, files: list[str], libraries: list[str], root: str, version: str) -> None:
+    for file in files:
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        text = '#define TORCH_VERSION "1.2.3"' if file.endswith(".h") else "__version__ = '1.2.3+local'"
+        (tmp_path / file).write_text(f"{text}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WHERE, *(tmp_path / path for path in libraries)],
+        env={"PYTHONPATH": str(ROOT / "gdb_scripts")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{tmp_path / root} {version}\n"

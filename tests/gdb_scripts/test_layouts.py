@@ -123,7 +123,7 @@ target = context.current()
 make = lambda chain: type(target)(
     target.memory, target.mappings, chain, target.demangle, target.installation, target.limits
 )
-read = lambda name: choose.read(name, "tried", target.installation.machine)
+read = lambda name: choose.read(name, "tried", target.installation.build)
 names = sorted(path.name for path in choose.TABLES.glob("*.json"))
 print(json.dumps({name: selfcheck.problem_of(read(name), [], make) for name in names}))
 """

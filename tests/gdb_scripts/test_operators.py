@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import sys
 
 import pytest
@@ -17,6 +18,13 @@ EVERY_SCHEMA = """python import json; from dualdbg_helpers import context; \
 from dualdbg_helpers.torch.schema import Operators; operators = context.current().decoder(Operators); \
 print(json.dumps({operators.name(d): operators.schema(d) for d in operators.all()}))"""
 
+# What finds the dispatcher and the table of names in a stripped library, beside what the symbols say.
+WITHOUT_SYMBOLS = """python import json; from dualdbg_helpers import context; from dualdbg_shared import dispatcher; \
+from dualdbg_helpers.torch import schema, symbols; target = context.current(); of = target.mappings.address_of; \
+schema.SINGLETON = "none"; reference = schema.dispatcher_of(target); table = of(symbols._TABLE, "libtorch"); \
+symbols._TABLE = "none"; found = symbols.Symbols(target); known = list(symbols.places_in_code(target)); \
+print(json.dumps([of(dispatcher.SINGLETON, "libtorch"), reference, table, known, found.qualified(0)]))"""
+
 
 @pytest.fixture(scope="module")
 def operators(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
@@ -28,6 +36,7 @@ def operators(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     ]
     commands += [f"dualdbg-json dispatch-keys {{{name}}}" for name in KEYS]
     commands += ["dualdbg-json dispatch-keys 0x9400010001", "dispatch-keys 0x10"]
+    commands.append(WITHOUT_SYMBOLS)
     program = [sys.executable, HERE / "targets" / "operators.py"]
     return run_gdb(program, commands, tmp_path_factory.mktemp("operators"))
 
@@ -59,3 +68,13 @@ def test_dispatch_keys(operators: Outcome) -> None:
         assert found["highest"] == more["highest"][name]
     assert operators.data(10)["keys"] == ["CPU", "ADInplaceOrView", "AutogradCPU", "AutocastCPU"]
     assert operators.data(10)["taken"] == "taken as the bits of a DispatchKeySet"
+
+
+@pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the table of names is found in code of x86-64 alone"
+)
+def test_what_a_stripped_library_leaves_leads_to_the_same(operators: Outcome) -> None:
+    singleton, reference, table, known, first = json.loads(operators.results[-1]["output"])
+    assert reference and singleton in (None, reference)
+    assert known and (table is None or table in known)
+    assert first == "namespaces::prim"

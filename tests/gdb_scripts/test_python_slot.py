@@ -40,6 +40,27 @@ def test_the_object_is_not_the_interpreter(table: Path, name: str, monkeypatch: 
     assert python_object(SimpleNamespace(memory=memory, layout=layout), name, 64) == OBJECT
 
 
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.stem)
+def test_the_function_of_a_node(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Up to 2.12 the node of a torch.autograd.Function has its object behind what each node has, not in the slot."""
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    for module in [one for one in sys.modules if one.startswith("dualdbg_helpers")]:
+        monkeypatch.delitem(sys.modules, module)
+    from dualdbg_helpers.layout.model import Record
+    from dualdbg_helpers.torch import autograd
+
+    size, fields = _record(json.loads(table.read_text()), "torch::autograd::Node")
+    data = bytearray(size + 8)
+    struct.pack_into("<Q", data, fields["pyobj_slot_"][0] if "pyobj_slot_" in fields else size, OBJECT)
+    target = SimpleNamespace(
+        memory=SimpleNamespace(pointer=lambda address: struct.unpack_from("<Q", data, address - 64)[0]),
+        layout=SimpleNamespace(record=lambda wanted: Record(wanted, size, fields, "a table")),
+        rtti=SimpleNamespace(is_a=lambda *_: True, name=lambda _: "torch::autograd::PyNode"),
+    )
+    monkeypatch.setattr(autograd, "type_name_of", lambda _, address: {OBJECT: "DoubledBackward"}.get(address))
+    assert autograd.Autograd(target).node_name(64) == "DoubledBackward"
+
+
 def _record(tree: object, name: str) -> tuple[int, dict[str, list[int]]]:
     """The record of this name, wherever it is in a table."""
     pending = [tree]

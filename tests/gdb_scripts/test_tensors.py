@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import sys
 from typing import Any
 
@@ -13,16 +15,16 @@ from tests.support import require
 pytestmark = [pytest.mark.torch]
 
 SEED = 20260711
-TABLE = ENTRY.parent / "dualdbg_helpers" / "layout" / "tables" / "torch-2.13.0.json"
+TABLES = ENTRY.parent / "dualdbg_helpers" / "layout" / "tables"
 
 
 @pytest.fixture(scope="module")
 def tensors(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     """Every tensor of the target by name, as ``dualdbg-json tensor --data`` describes it."""
-    import importlib.util
-
     require(importlib.util.find_spec("torch"), "PyTorch")
-    program = [sys.executable, HERE / "targets" / "tensors.py", str(SEED), TABLE]
+    release = ".".join(importlib.metadata.version("torch").split(".")[:2])
+    (table,) = TABLES.glob(f"torch-{release}.*.json")
+    program = [sys.executable, HERE / "targets" / "tensors.py", str(SEED), table]
     tmp_path = tmp_path_factory.mktemp("tensors")
     names = [n for n in run_gdb(program, [], tmp_path).published["addresses"] if not n.startswith("object_")]
     commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
@@ -60,7 +62,10 @@ def comparable(tensors: Outcome) -> dict[str, str]:
 
 
 def test_values_of_the_type_that_is_printed_otherwise(tensors: Outcome) -> None:
-    values = tensors.published["by_name"]["all_float8_e8m0fnu"]["values"]
+    described = tensors.published["by_name"]
+    if "all_float8_e8m0fnu" not in described:
+        pytest.skip("PyTorch before 2.7, which has no float8_e8m0fnu")
+    values = described["all_float8_e8m0fnu"]["values"]
     assert values == [2.0 ** (n - 127) for n in range(200)]  # of 256, the first 200
     assert tensors.published["by_name"]["dtype_float8_e8m0fnu"]["values"] == [2.0**-127, 1.0, 2.0, 128.0]
 

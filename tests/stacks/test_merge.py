@@ -58,6 +58,22 @@ def test_python_frames_take_the_place_of_their_loop() -> None:
     assert [frame.role for frame in stack.visible()] == [Role.USER, Role.GLUE, Role.USER, Role.USER]
 
 
+def test_the_bindings_of_a_stripped_pytorch_are_glue_without_their_names() -> None:
+    stack = merge(
+        7,
+        native(
+            "at::native::randn",
+            "@libtorch_cpu.so.2.6.0",
+            "@libtorch_python.so.2.6.0",
+            "cfunction_call@i",
+            LOOP,
+        ),
+        python("a.py:<module>!"),
+        RULES,
+    )
+    assert [frame.role for frame in stack.visible()] == [Role.USER, Role.USER, Role.GLUE, Role.USER]
+
+
 def test_all_keeps_the_plumbing() -> None:
     stack = merge(7, native("f", LOOP, *BASE), python("a.py:<module>!"), RULES)
     assert len(stack.frames) == 1 + 1 + len(BASE)

@@ -256,7 +256,19 @@ def test_a_debug_build_with_the_old_abi(fake_torch: interpreters.Interpreter) ->
 def test_a_stripped_torch(fake_torch: interpreters.Interpreter) -> None:
     subprocess.run(["strip", f"{fake_torch.torch}/lib/libtorch_cpu.so"], check=True)
     finding = only(doctor.check_torch(fake_torch, section_names))
-    assert finding.status is Status.ERROR and "no symbols" in finding.text and finding.fix
+    assert finding.status is Status.WARNING and "no symbols" in finding.text and finding.fix
+    assert "operators are found by name" in finding.text
+
+
+def test_a_torch_older_than_what_is_known(fake_torch: interpreters.Interpreter) -> None:
+    tables = (support.ROOT / "gdb_scripts/dualdbg_helpers/layout/tables").glob("torch-*.json")
+    known = [tuple(map(int, path.stem.partition("-")[2].split(".")[:2])) for path in tables]
+    assert min(known) == doctor.FIRST_TORCH
+    for version, expected in (("1.13.0a0", 2), ("2.5.1", 2), ("2.6.0+debian", 1), ("2.10.0", 1)):
+        Path(f"{fake_torch.torch}/version.py").write_text(f"__version__ = '{version}'\n")
+        findings = doctor.check_torch(fake_torch, section_names)
+        assert len(findings) == expected, version
+        assert all(one.status is Status.WARNING and "older than 2.6" in one.text for one in findings[:-1])
 
 
 def test_a_damaged_torch(fake_torch: interpreters.Interpreter) -> None:

@@ -11,6 +11,7 @@ from ...in_thread import in_thread
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Language, Notice
 from ...shared.libraries import is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
+from ...symbols.objfile import Objfile
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
 from .compiled_lines import CompiledLines
@@ -92,18 +93,28 @@ class Notices:
 
     def _without_debug_info(self) -> str:
         """Which libraries may have been compiled from any file: they do not say."""
-        silent = [
+        silent = self._libraries(lambda one: not one.has_debug_info and one.debug_file is None)
+        if not silent:
+            return "what is loaded has debug info; a library that comes later may have the file"
+        return f"these libraries have no debug info: {silent}"
+
+    def _stripped(self) -> str:
+        """Which libraries may have the function without telling: their names went, but for those that they export."""
+        silent = self._libraries(lambda one: not one.has_symtab and one.debug_file is None)
+        return f"these libraries have no names but those that they export: {silent}" if silent else ""
+
+    def _libraries(self, wanted: Callable[[Objfile], bool]) -> str:
+        """The first libraries that are ``wanted``, of those that are not the system's."""
+        found = [
             Path(module.path).name
             for module in self._image.modules
             if module.library is not None
             and not is_system(module.path)
             and not is_standard_module(module.path)
-            if not module.library.has_debug_info and module.library.debug_file is None
+            and wanted(module.library)
         ]
-        if not silent:
-            return "what is loaded has debug info; a library that comes later may have the file"
-        more = f" and {len(silent) - _MOST_NAMED} more" if len(silent) > _MOST_NAMED else ""
-        return f"these libraries have no debug info: {', '.join(silent[:_MOST_NAMED])}{more}"
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        return f"{', '.join(found[:_MOST_NAMED])}{more}"
 
     def arrived(self, modules: list[Module]) -> None:
         """Libraries were loaded."""
@@ -159,7 +170,7 @@ class Notices:
             elif row.spec.kind is BreakpointKind.NATIVE_LINE:
                 hint = f"no source file of that name is known; {self._without_debug_info()}"
             else:
-                hint = self._without_names(row.spec) or self._meant_instead(row.spec)
+                hint = self._without_names(row.spec) or self._meant_instead(row.spec) or self._stripped()
             self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
 
     def _without_names(self, spec: BreakpointSpec) -> str:

@@ -28,6 +28,7 @@ EVALUATION_DEADLINE = patient(3600.0)
 # In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 _NOT_KNOWN = "<not known>"
+_NOT_YET = "<not there yet: the function has just been entered>"  # as gdb's helpers say it, not_yet.py
 _LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4, and
 # AAPCS64, 6.8.2.
@@ -220,8 +221,26 @@ class ValueReader:
         number = await self._reads.gdb_thread(tid)
         rows = await self._native.variables(number, frame.level, style)
         if rows or frame.line is not None:
-            return [self.native_value(row) for row in rows]
+            values = [self.native_value(row) for row in rows]
+            return await self._with_passed(number, frame, values)
         return await self._arguments(number, frame)
+
+    async def _with_passed(self, number: int, frame: NativeFrame, values: list[Value]) -> list[Value]:
+        """Where an argument is not yet where debug info has it: as the caller has passed it."""
+        found = self.signature_at(frame.pc, False) if any(one.value == _NOT_YET for one in values) else None
+        names = await self._native.argument_names(number, frame.level) if found is not None else None
+        if found is None or names is None:
+            return values
+        rows = await self._passed_rows(
+            number, frame, found[0], await self._passing_now(number, frame, *found)
+        )
+        if len(rows) != len(names):
+            return values
+        passed = {name: row.value for name, row in zip(names, rows, strict=True) if row.value != _NOT_KNOWN}
+        return [
+            replace(one, value=passed.get(one.name, one.value)) if one.value == _NOT_YET else one
+            for one in values
+        ]
 
     async def _arguments(self, number: int, frame: NativeFrame) -> list[Value]:
         """Without debug info: what is known to be passed; and where that is not all, the registers in which the ABI
@@ -330,6 +349,9 @@ class ValueReader:
                     if passed is not None:
                         return passed
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
+                if variable.value == _NOT_YET and isinstance(frame, NativeFrame):
+                    rows = await self._native_variables(tid, frame, style)
+                    return next((one for one in rows if one.name == expression), self.native_value(variable))
             except CommandError as error:
                 raise EvaluationError(error.message, instead_of(expression, error.message)) from error
             return self.native_value(variable)

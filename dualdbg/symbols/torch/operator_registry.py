@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from ...errors import UnreadableMemory
@@ -86,11 +86,20 @@ def registration(
 
 
 def _operators(image: AddressSpace, memory: MemoryReader) -> Iterator[int]:
-    for module in image.modules:
-        if module.library is None or not libraries.is_torch_cpu(module.path):
-            continue
-        for symbol in module.library.find_data(dispatcher.SINGLETON):
-            yield from dispatcher.operators(memory, symbol.address + module.bias)
+    of_torch = [one for one in image.modules if libraries.is_torch_cpu(one.path)]
+    found = list(_data(of_torch, dispatcher.SINGLETON))
+    if not found:  # stripped
+        found = [memory.u64(place) for place in _data(image.modules, dispatcher.REFERENCE)]
+    for singleton in dict.fromkeys(filter(None, found)):
+        yield from dispatcher.operators(memory, singleton)
+
+
+def _data(modules: Iterable[Module], name: str) -> Iterator[int]:
+    """The absolute addresses of a variable in these modules."""
+    for module in modules:
+        if module.library is not None:
+            for symbol in module.library.find_data(name):
+                yield symbol.address + module.bias
 
 
 def _kernels(image: AddressSpace, memory: MemoryReader, words: range) -> list[int]:

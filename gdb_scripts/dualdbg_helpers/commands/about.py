@@ -81,7 +81,7 @@ def _sources(found, target):
     problem = maker.possible()
     for part in PARTS:
         yield f"  types of the headers ({part}): {_state(maker, part, problem)}"
-    if choose.table(found.version, found.machine) is None:
+    if choose.table(found.version, found.build) is None:
         yield f"  no table for version {found.version}"
 
 

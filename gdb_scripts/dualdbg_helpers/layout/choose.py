@@ -29,23 +29,23 @@ for what the user's cache folder does not take, or None.
 """
 
 
-def table(version, machine):
+def table(version, build):
     """The table for PyTorch ``version``, or for another patch release of the same minor version; None without.
 
-    ``machine`` is that of the process (:data:`dualdbg_shared.elf.MACHINES`), None where it is not known.
+    ``build`` is what tables call the build of the process (:func:`.model.build_name`), None where it is not known.
     """
     if version is None:
         return None
     names = sorted(path.name for path in TABLES.glob("*.json"))
     minor = ".".join(version.split(".")[:2])
     for name in [f"torch-{version}.json"] + [n for n in names if n.startswith(f"torch-{minor}.")]:
-        found = read(name, "checked against the process", machine) if name in names else None
+        found = read(name, "checked against the process", build) if name in names else None
         if found is not None:
             return found
     return None
 
 
-def nearest_tables(version, machine, make_target):
+def nearest_tables(version, build, make_target):
     """The tables of other minor versions, the nearest to PyTorch ``version`` first, of two the older; none without it.
 
     They were not made for this version, and the checks see only a part of them: one is believed last, and says so.
@@ -56,7 +56,7 @@ def nearest_tables(version, machine, make_target):
     near = [one for one in known if wanted and one[0] == wanted[0]]
     belief = f"near {version}; what could be checked fits the process, the rest may not"
     for minor in sorted(near, key=lambda one: (abs(one[1] - wanted[1]), one[1])):
-        layout = read(known[minor], belief, machine)
+        layout = read(known[minor], belief, build)
         if layout is None:
             continue
         numbers = layout.find_enum("c10::ScalarType")
@@ -72,12 +72,12 @@ def _numbers(version):
     return (int(found[1]), int(found[2])) if found else None
 
 
-def read(name, belief, machine):
+def read(name, belief, build):
     """The table in the file ``name``; ``belief`` says in its source how far it is to be believed.
 
-    None where it does not describe ``machine``.
+    None where it does not describe ``build``.
     """
-    return from_table(json.loads((TABLES / name).read_text(encoding="utf-8")), belief, machine)
+    return from_table(json.loads((TABLES / name).read_text(encoding="utf-8")), belief, build)
 
 
 class _Object(Layout):
@@ -171,7 +171,7 @@ def forget():
 def _sources(installation, info, wanted, compiling, make_target):
     if installation is None:
         return [info] if wanted in ("auto", "debug-info") else []
-    known = table(installation.version, installation.machine)
+    known = table(installation.version, installation.build)
     maker = types_object(installation)
     fits = known is not None and selfcheck.problem_of(known, [], make_target) is None
     may_compile = (
@@ -197,7 +197,7 @@ def _sources(installation, info, wanted, compiling, make_target):
             believe(layout)
     if known is None and wanted in ("auto", "table"):
         any(
-            map(believe, nearest_tables(installation.version, installation.machine, make_target))
+            map(believe, nearest_tables(installation.version, installation.build, make_target))
         )  # the first that fits
     return found
 
@@ -228,6 +228,6 @@ def _missing(name, what, installation, layouts):
         return LayoutMissing(coming, "The session goes on meanwhile; `torch-types` waits for it.")
     reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
     reasons += [layout.problem for layout in compiled if layout.problem]
-    if table(installation.version, installation.machine) is None:
+    if table(installation.version, installation.build) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
     return LayoutMissing(f"{what} {'; '.join(reasons)}." if reasons else what, HINT)

@@ -5,13 +5,26 @@ from collections import namedtuple
 from pathlib import Path
 
 from dualdbg_shared.elf import MACHINES
-from dualdbg_shared.libraries import C10, TORCH_CPU
+from dualdbg_shared.libraries import C10, TORCH_CPU, is_pytorch_module
 
-Installation = namedtuple("Installation", "root version cxx11_abi build_id machine", defaults=(None,))
-"""``root`` is the folder with ``lib`` and ``include``; ``version`` such as "2.13.0" (None: not known);
-``cxx11_abi`` whether ``std::string`` is libstdc++'s newer one; ``build_id`` those of libc10 and libtorch_cpu, None
-where one has none; ``machine`` that of the libraries (:data:`dualdbg_shared.elf.MACHINES`), None where none can be
-read."""
+from .model import build_name
+
+
+class Installation(namedtuple("Installation", "root version cxx11_abi build_id machine", defaults=(None,))):
+    """``root`` is the folder with ``include``; ``version`` such as "2.13.0" (None: not known).
+
+    ``cxx11_abi`` is whether ``std::string`` is libstdc++'s newer one; ``build_id`` those of libc10 and libtorch_cpu,
+    None where one has none; ``machine`` that of the libraries (:data:`dualdbg_shared.elf.MACHINES`), None where none
+    can be read.
+    """
+
+    __slots__ = ()
+
+    @property
+    def build(self):
+        """What the layout tables call builds like this one; None where it is not known."""
+        return build_name(self.machine, self.cxx11_abi)
+
 
 _VERSION_FILES = (
     # (relative path, expression whose first group is the version)
@@ -28,7 +41,22 @@ def find(mappings):
     first = next(filter(None, libraries), None)
     if first is None:
         return None
-    return of(str(Path(first.path).parent.parent), [one.elf if one else None for one in libraries])
+    module = next((one for one in mappings.libraries if is_pytorch_module(one.path)), None)
+    return of(
+        _root(first.path, module.path if module else None), [one.elf if one else None for one in libraries]
+    )
+
+
+def _root(library, module):
+    """The folder of the installation of which a process has loaded ``library``, and ``module`` (None without Python).
+
+    A wheel has its libraries in ``torch/lib``. Distributions put them where all libraries are (``/usr/lib``, Debian's
+    ``/usr/lib/x86_64-linux-gnu``), the package of Python elsewhere, and the headers below ``/usr``; and a user may have
+    the loader take another libc10. So it is the folder that says which version it is.
+    """
+    near = list(Path(library).parent.parents)[:2]
+    folders = [*([Path(module).parent] if module else []), *near]
+    return str(next((one for one in folders if version_of(one) is not None), near[0]))
 
 
 def of(root, elves):

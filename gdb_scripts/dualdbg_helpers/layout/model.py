@@ -73,13 +73,23 @@ class Layout:
         return self.enums.get(name)
 
 
-def from_table(table, belief, machine):
-    """The layouts that a table (see :mod:`.choose`) has for ``machine``; None where it does not describe that.
+def build_name(machine, cxx11_abi):
+    """What a table calls the builds for ``machine`` with this ``std::string``; None where the machine is not known."""
+    return machine if machine is None or cxx11_abi else f"{machine} before C++11"
 
-    A table is that of x86-64. What differs on another machine is in a part of it that is called like the machine: a
-    std::mutex, for one, has 48 bytes on AArch64, not 40, and moves what comes after it.
+
+BASE = build_name(MACHINES[EM_X86_64], True)
+"""The builds that a table describes first."""
+
+
+def from_table(table, belief, build):
+    """The layouts that a table (see :mod:`.choose`) has for a ``build``; None where it does not describe that.
+
+    A table is that of :data:`BASE`. What differs in other builds is in a part of it that is called like them: a
+    std::mutex, for one, has 48 bytes on AArch64, not 40, and moves what comes after it; the std::string of before C++11
+    has 8, not 32.
     """
-    differs = {} if machine in (None, MACHINES[EM_X86_64]) else table.get(machine)
+    differs = {} if build in (None, BASE) else table.get(build)
     if differs is None:
         return None
     records, enums = ({**table[kind], **differs.get(kind, {})} for kind in ("records", "enums"))

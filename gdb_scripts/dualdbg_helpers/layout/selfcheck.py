@@ -7,15 +7,15 @@ checks schemas, strings and types.
 
 from __future__ import annotations
 
-from dualdbg_shared.libraries import C10, TORCH
+from dualdbg_shared.libraries import C10
 
 from ..errors import HelperError, Implausible, LayoutMissing, Unreadable
 from ..torch.dispatch import DispatchKeys
+from ..torch.schema import dispatcher_of
 from . import element_types
 from .model import Chain
 
 _UNDEFINED = "_ZN3c1019UndefinedTensorImpl10_singletonE"
-_DISPATCHER = "_ZZN3c1010Dispatcher13realSingletonEvE10_singleton"
 _UNDEFINED_RTTI = "N3c1019UndefinedTensorImplE"
 
 
@@ -86,7 +86,7 @@ def _element_types(target):
 
 def _operators(target):
     """The list of operators."""
-    address = target.mappings.address_of(_DISPATCHER, TORCH)
+    address = dispatcher_of(target)
     names = ("c10::Dispatcher", "c10::Dispatcher::OperatorDef", "c10::impl::OperatorEntry")
     if address is None or any(target.layout.get(name) is None for name in names):
         return

@@ -106,10 +106,17 @@ class Autograd:
         name = target.rtti.name(address)
         if name == "torch::autograd::PyNode":
             try:
-                return type_name_of(target, python_object(target, "torch::autograd::Node", address))
+                return type_name_of(target, self._function_object(address))
             except (Implausible, LayoutMissing, Unreadable):
                 return "PyNode"
         return name.rsplit("::", 1)[-1]
+
+    def _function_object(self, address):
+        """The object of the ``torch.autograd.Function`` that the PyNode at ``address`` calls."""
+        node = self._target.layout.record("torch::autograd::Node")
+        if "pyobj_" in node:  # up to 2.12: PyNode keeps it, in the member behind its base
+            return self._target.memory.pointer(address + node.size)
+        return python_object(self._target, "torch::autograd::Node", address)
 
     def next_nodes(self, address, limit):
         """``(name, address, input number)`` of the nodes that the node at ``address`` passes gradients to."""

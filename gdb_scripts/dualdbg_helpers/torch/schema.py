@@ -4,7 +4,7 @@ Source of the texts: ``operator<<`` for ``Argument`` (ATen/core/function_schema.
 (aten/src/ATen/core/function_schema.cpp).
 """
 
-from dualdbg_shared.dispatcher import SINGLETON
+from dualdbg_shared.dispatcher import REFERENCE, SINGLETON
 from dualdbg_shared.libraries import TORCH
 
 from ..errors import Implausible
@@ -130,6 +130,14 @@ class Schemas:
         return f"({text})"
 
 
+def dispatcher_of(target):
+    """The address of the c10::Dispatcher; None where the libraries were stripped and no operator was registered yet."""
+    address = target.mappings.address_of(SINGLETON, TORCH)
+    if address is not None:
+        return address
+    return next(filter(None, map(target.memory.pointer, target.mappings.addresses_of(REFERENCE))), None)
+
+
 class Operators:
     """Reads operators of the dispatcher of one target."""
 
@@ -142,7 +150,7 @@ class Operators:
 
     def all(self):
         """Addresses of all ``OperatorDef`` objects."""
-        address = self._target.mappings.address_of(SINGLETON, TORCH)
+        address = dispatcher_of(self._target)
         if address is None:
             return []
         operators = address + self._target.layout.record("c10::Dispatcher")["operators_"]

@@ -89,7 +89,8 @@ def make_kinds():
         made["all_" + str(dtype)[6:]] = torch.arange(256).to(torch.uint8).view(dtype)
     made["limits"] = torch.tensor([2**63 - 1, -(2**63)])
     made["unsigned_limits"] = torch.tensor([2**64 - 1], dtype=torch.uint64)
-    made["float4"] = torch.arange(8, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    if hasattr(torch, "float4_e2m1fn_x2"):  # from 2.8 on
+        made["float4"] = torch.arange(8, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
 
 
 def inference():
