@@ -145,15 +145,18 @@ def _write(folder: Path, name: str, chunks: list[bytes | memoryview]) -> Path:
     return folder / name
 
 
-def look_up(name: str, size: int) -> Path | None:
-    """The file of this name, if it is there with exactly ``size`` bytes; it then counts as just used."""
+def look_up(name: str, size: int | None = None) -> Path | None:
+    """The file of this name, if it is there with exactly ``size`` bytes; it then counts as just used.
+
+    Without a size it may have any: files are stored whole.
+    """
     folders = [cache_directory()]
     if _private_directory.cache_info().currsize:
         folders.append(_private_directory())
     for folder in folders:
         path = folder / name
         try:
-            if path.stat().st_size == size:
+            if path.stat().st_size == size or size is None:
                 os.utime(path)
                 return path
         except (FileNotFoundError, NotADirectoryError):

@@ -17,8 +17,8 @@ from dualdbg.symbols.source_lines import SourceLines
 from tests.symbols.conftest import run, torch_library
 
 
-def facts(path: str, *, debug_info: bool = False, frame_table: bool = True) -> Facts:
-    return Facts(path, debug_info, frame_table)
+def facts(path: str, *, debug_info: bool = False) -> Facts:
+    return Facts(path, debug_info)
 
 
 def decided(path: Path) -> Decision:
@@ -46,12 +46,6 @@ def decided(path: Path) -> Decision:
 def test_the_default(path: str, debug_info: bool, expected: Load) -> None:
     decision = Policy().decide_by(facts(path, debug_info=debug_info))
     assert decision.load is expected and decision.reason
-
-
-def test_without_a_frame_table_there_is_nothing_to_unwind_by() -> None:
-    assert Policy().decide_by(facts("/opt/data.so", frame_table=False)).load is Load.SKIP
-    whole = Policy().decide_by(facts("/home/me/mine.so", debug_info=True, frame_table=False))
-    assert whole.load is Load.WHOLE
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
+from .frame_gaps import FrameGaps, file_for_gaps
 from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
@@ -62,6 +63,8 @@ class StackReader:
         self._in_lines: dict[tuple[str, int], Module] = {}  # of which gdb has functions and lines alone
         self._plain: set[tuple[str, int]] = set()  # of which gdb had these without scopes
         self._giving = asyncio.Lock()  # gdb is given one file after the other
+        self._gaps = FrameGaps(image)
+        self._filled: set[tuple[str, int]] = set()  # of which gdb has what was made for their gaps
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
@@ -233,10 +236,12 @@ class StackReader:
             self._in_lines.pop(key, None)
             self._plain.discard(key)
             code = _code_of(module, module.library) if module.library is not None else None
-            if code is not None:
+            files = 2 if key in self._filled else 1
+            self._filled.discard(key)
+            for address in [code] * files if code is not None else ():
                 # gdb has dropped the library by itself, or had nothing for it.
                 with contextlib.suppress(CommandError):
-                    await self._native.remove_symbols(code)
+                    await self._native.remove_symbols(address)
 
     def _as_loaded(self, module: Module, library: Objfile) -> Path:
         """A copy of the file that the target loaded. gdb would read the new file that is in its place now."""
@@ -256,14 +261,36 @@ class StackReader:
                 self._plain.discard((nameless.path, nameless.start))
                 continue
             missing = self._first_unprepared(frames)
-            if missing is None:
+            if missing is not None:
+                await self.prepare(missing)
+                await self.prepare_below()
+            elif not await self._fill_gaps(frames):
                 break
-            await self.prepare(missing)
-            await self.prepare_below()
         named = [self._named(frame) for frame in frames]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
+
+    async def _fill_gaps(self, frames: list[NativeFrame]) -> bool:
+        """Give gdb what is made of code without an unwind table, where frames lie in some; whether that is new."""
+        filled = False
+        for module in self._gaps.new_in(frames):
+            key, library = (module.path, module.start), module.library
+            if library is None or key in self._filled or not self._wants_made(module, library):
+                continue
+            self._filled.add(key)
+            async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
+                path = await in_thread(file_for_gaps, library)
+            if path is not None:
+                await self._add_made(file_for_gaps, path, module, library)
+                filled = True
+        return filled
+
+    def _wants_made(self, module: Module, library: Objfile) -> bool:
+        """Not where the user wants nothing of it, nor where gdb reads a table of its debug info."""
+        load = self.load_of(module)
+        has_other = load is Load.WHOLE and library.with_debug_info.section(".debug_frame") is not None
+        return load is not Load.SKIP and not has_other
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:

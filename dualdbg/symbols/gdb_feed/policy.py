@@ -24,7 +24,9 @@ class Load(str, Enum):
     """How much of a library gdb reads."""
 
     WHOLE = "whole"  # every symbol and the debug info
-    UNWIND = "unwind"  # its frame table only; names come from our own search
+    UNWIND = (
+        "unwind"  # its frame table only, made of its code where it has none; names come from our own search
+    )
     SKIP = "skip"  # nothing
 
 
@@ -34,7 +36,6 @@ class Facts:
 
     path: str
     has_debug_info: bool
-    has_frame_table: bool
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,6 @@ class Rule:
 
 RULES = (
     Rule(Load.WHOLE, "it has debug info", lambda facts: facts.has_debug_info and not _is_known(facts.path)),
-    Rule(Load.SKIP, "it has no frame table", lambda facts: not facts.has_frame_table),
     Rule(Load.UNWIND, "it belongs to the interpreter", lambda facts: is_interpreter(facts.path)),
     Rule(Load.UNWIND, "it belongs to the system", lambda facts: is_system(facts.path)),
     Rule(Load.UNWIND, "it has no debug info", lambda facts: True),
@@ -105,7 +105,6 @@ def facts_of(library: Objfile, path: str) -> Facts:
     return Facts(
         path=path,
         has_debug_info=library.has_debug_info or library.debug_file is not None,
-        has_frame_table=library.elf.section(".eh_frame") is not None,
     )
 
 

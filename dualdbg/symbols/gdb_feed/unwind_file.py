@@ -5,11 +5,13 @@ gdb reads every symbol of a file it is given (3.5 s for libtorch_cpu). Given a f
 
     add-symbol-file FILE -o BIAS
 
-BIAS is that of the library's :class:`dualdbg.symbols.address_space.Module`.
+BIAS is that of the library's :class:`dualdbg.symbols.address_space.Module`. What is made of code without a frame table
+becomes a file of its own, beside that one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +22,10 @@ from ..elf.elf_file import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_STRTAB, SHT
 from ..objfile import Objfile, Symbol
 
 _FORMAT = 2  # of the files; a new number when their contents change
+_FORMAT_OF_MADE = 1
 _ET_DYN = 3
 _SHT_PROGBITS = 1
+_SHN_ABS = 0xFFF1
 _SHF_WRITE = 1
 _LOCAL_OBJECT = STB_LOCAL << 4 | STT_OBJECT
 _FUNCTION = STB_LOCAL << 4 | STT_FUNC
@@ -78,6 +82,25 @@ def unwind_file(library: Objfile) -> Path | None:
     return cache.look_up(name, sum(map(len, chunks))) or cache.store(name, chunks)
 
 
+def made_unwind_file(library: Objfile, make: Callable[[Objfile], bytes | None]) -> Path | None:
+    """A file for ``library`` whose ``.debug_frame`` is what ``make`` makes of its code; None when that is nothing.
+
+    It comes from the cache, where is kept too that it was nothing.
+
+    :raises OSError: there is no room for it anywhere.
+    """
+    name = f"made{_FORMAT_OF_MADE}-{library.identity}.elf"
+    known = cache.look_up(name)
+    if known is None:
+        table = make(library) or b""
+        frames = _Part(".debug_frame", _SHT_PROGBITS, 0, 0, table, len(table), 8)
+        code = [
+            _empty_part_of(section) for section in library.elf.sections if section.size and section.is_code
+        ]
+        known = cache.store(name, _elf_file(library.elf.machine, [frames, *code], []) if table else [b""])
+    return known if known.stat().st_size else None
+
+
 def has_jit_interface(library: Objfile) -> bool:
     """Whether the library tells debuggers of code that it makes; LLVM in all its forms does."""
     return "llvm" in Path(library.path).name.lower() and bool(library.find_functions(JIT_INTERFACE[0]))
@@ -114,7 +137,8 @@ def _elf_file(
     name, type and number of their section.
     """
     count = len(parts)
-    symbol = ENTRY.pack(1, _LOCAL_OBJECT, 0, 1, parts[0].address, parts[0].size)
+    place = 1 if parts[0].flags & SHF_ALLOC else _SHN_ABS
+    symbol = ENTRY.pack(1, _LOCAL_OBJECT, 0, place, parts[0].address, parts[0].size)
     table = bytes(ENTRY.size) + symbol
     strings = b"\0" + _SYMBOL_NAME + b"\0"
     for text, type_, place, one in symbols:

@@ -1,0 +1,46 @@
+"""What gdb is given of code that has no call frame information: what is made of the code itself.
+
+gdb guesses the way out of such code, and the stack beyond it is wrong, or ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...model import NativeFrame
+from ...snapshot.unwind.made_frames import frames_of_gaps, has_gap
+from ...symbols.address_space import AddressSpace, Module
+from ...symbols.gdb_feed.unwind_file import made_unwind_file
+from ...symbols.objfile import Objfile
+
+_MANY = 20_000  # addresses are kept
+
+
+class FrameGaps:
+    """The files of a process in whose code a frame lay of which their unwind tables say nothing."""
+
+    def __init__(self, image: AddressSpace) -> None:
+        self._image = image
+        self._seen: set[int] = set()  # addresses of frames that have been looked at
+        self._version = 0  # of the mapped files
+
+    def new_in(self, frames: Iterable[NativeFrame]) -> list[Module]:
+        """The modules in whose gaps some of these frames lie. Each frame is looked at once."""
+        if self._version != self._image.version or len(self._seen) > _MANY:
+            self._seen.clear()
+            self._version = self._image.version
+        found = []
+        for address in {frame.pc - frame.is_call for frame in frames} - self._seen:
+            self._seen.add(address)
+            module = self._image.module_at(address)
+            if module is None or module.library is None or module in found:
+                continue
+            if has_gap(module.library, address - module.bias):
+                found.append(module)
+        return found
+
+
+def file_for_gaps(library: Objfile) -> Path | None:
+    """What gdb is to be given for the gaps of a library; None where nothing is known of their code."""
+    return made_unwind_file(library, frames_of_gaps)
