@@ -26,7 +26,7 @@ from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import source_of
 from ...symbols.gdb_feed.lines_file import PLAIN_CXX, as_in_library, is_plain, lines_file
 from ...symbols.gdb_feed.policy import Load
-from ...symbols.gdb_feed.unwind_file import unwind_file
+from ...symbols.gdb_feed.unwind_file import code_of_made, unwind_file
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.numba_names import numba_name
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
@@ -235,13 +235,17 @@ class StackReader:
             module = self._prepared.pop(key)
             self._in_lines.pop(key, None)
             self._plain.discard(key)
-            code = _code_of(module, module.library) if module.library is not None else None
-            files = 2 if key in self._filled else 1
-            self._filled.discard(key)
-            for address in [code] * files if code is not None else ():
-                # gdb has dropped the library by itself, or had nothing for it.
-                with contextlib.suppress(CommandError):
-                    await self._native.remove_symbols(address)
+            if module.library is None:
+                continue
+            given = [_code_of(module, module.library)]
+            if key in self._filled:
+                self._filled.discard(key)
+                given.append(code_of_made(module.library) + module.bias)
+            for code in given:
+                if code is not None:
+                    # gdb has dropped the library by itself, or had nothing for it.
+                    with contextlib.suppress(CommandError):
+                        await self._native.remove_symbols(code)
 
     def _as_loaded(self, module: Module, library: Objfile) -> Path:
         """A copy of the file that the target loaded. gdb would read the new file that is in its place now."""

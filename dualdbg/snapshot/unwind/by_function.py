@@ -25,9 +25,9 @@ from typing import Any
 from ...probes.placement import iced
 from .cfi import How, Row
 from .signal_frames import X86_SIGRETURNS
-from .stack_effects import BP, LOST, OF_CALLER, SP, State, Value, perform
+from .stack_effects import BP, LOST, OF_CALLER, SP, State, Value, perform, stack_compared
 
-_MOST_WAYS = 8  # to come to one instruction, with different stacks
+_MOST_WAYS = 8  # to come to one instruction with known stack pointers
 _MOST_BLOCKS = 5000  # of a function, and of what follows calls that may not return
 _LONGEST_BLOCK = 8192  # bytes
 _DEEPEST = 50  # calls that are followed to see whether they return
@@ -145,26 +145,28 @@ class Functions:
         if place is None or place[0].startswith(X86_SIGRETURNS, place[1]):
             return None
         blocks: _Blocks = {}
-        ways: dict[int, int] = {}
+        ways: dict[int, set[_Key]] = {}
         left = [(address, State())]
         while left:
             address, state = left.pop()
             key = _key(address, state)
             known = blocks.get(key)
-            if known is None:
-                ways[address] = ways.get(address, 0) + 1
-                if ways[address] > _MOST_WAYS or len(blocks) > _MOST_BLOCKS:
-                    return None
-            elif known.state.meet(state):
+            if known is not None:
+                if not known.state.meet(state):
+                    continue
                 state = known.state
-            else:
-                continue
+            if len(blocks) > _MOST_BLOCKS:
+                return None
             block = blocks[key] = _Block(address, state)
             for to, after, is_behind_call in self._run(block):
+                if len(ways.setdefault(to, set()) | {_key(to, after)}) > _MOST_WAYS:
+                    after.registers[SP] = None  # a loop that moves the stack pointer
+                other = _key(to, after)
+                ways[to].add(other)
                 if is_behind_call:
-                    block.behind_call = _key(to, after)
+                    block.behind_call = other
                 else:
-                    block.next.append(_key(to, after))
+                    block.next.append(other)
                 left.append((to, after))
         return blocks
 
@@ -178,8 +180,10 @@ class Functions:
             if kind == flow.NEXT:
                 perform(one, state)
             elif kind == flow.CONDITIONAL_BRANCH:
-                yield from self._jump(block, one.near_branch_target, state.copy())
-                yield one.next_ip, state, False
+                taken, other = state.copy(), state
+                _compare(block.instructions[-2:-1], one.mnemonic, taken, other)
+                yield from self._jump(block, one.near_branch_target, taken)
+                yield one.next_ip, other, False
             elif kind == flow.UNCONDITIONAL_BRANCH:
                 yield from self._jump(block, one.near_branch_target, state)
             elif kind in (flow.CALL, flow.INDIRECT_CALL):
@@ -231,6 +235,19 @@ class Functions:
                     return known
             known.clear()  # the code ends
         return known or []
+
+
+def _compare(before: list[Any], branch: Any, taken: State, other: State) -> None:
+    """Where a branch tells that the stack pointer is what another register is.
+
+    So ends a loop that touches each page of a large frame.
+    """
+    compared = stack_compared(before[0]) if before else None
+    if compared is not None:
+        if branch == iced.Mnemonic.JE:
+            taken.registers[SP] = taken.registers[compared]
+        elif branch == iced.Mnemonic.JNE:
+            other.registers[SP] = other.registers[compared]
 
 
 def _key(address: int, state: State) -> _Key:

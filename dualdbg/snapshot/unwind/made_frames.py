@@ -47,16 +47,21 @@ def _code(library: Objfile) -> list[tuple[int, int]]:
     ]
 
 
-def frames_of_gaps(library: Objfile) -> bytes | None:
-    """The contents of a ``.debug_frame`` for what is sure of the code in its gaps; None where nothing is."""
+def rows_of_gaps(library: Objfile) -> list[tuple[int, int, Row]]:
+    """What is sure of the code in its gaps: start, end and row of each instruction, ascending."""
     pieces = [(start, end - start, library.elf.offset_of(start)) for start, end in gaps(library)]
     if iced is None or sum(size for _, size, _ in pieces) > _MOST_CODE:
-        return None
+        return []
     codes = [(start, library.elf.bytes_at(at, size)) for start, size, at in pieces if at is not None]
     try:
-        rows = Functions(codes, _begins(library), _addresses(library)).rows()
+        return Functions(codes, _begins(library), _addresses(library)).rows()
     except CannotPlace:  # iced-x86 is installed, and cannot be loaded
-        return None
+        return []
+
+
+def frames_of_gaps(library: Objfile) -> bytes | None:
+    """The same as the contents of a ``.debug_frame``; None where nothing is sure."""
+    rows = rows_of_gaps(library)
     return written(rows) if rows else None
 
 

@@ -117,6 +117,14 @@ def perform(one: Any, state: State) -> None:
         _lose(one, registers)
 
 
+def stack_compared(one: Any) -> int | None:
+    """The DWARF number of the register with which an instruction compares the stack pointer."""
+    if one.mnemonic != iced.Mnemonic.CMP:
+        return None
+    registers = [_register(one, 0), _register(one, 1)]
+    return next((number for number in registers if number != SP), None) if SP in registers else None
+
+
 def _move(one: Any, state: State) -> None:
     to, source = _register(one, 0), _register(one, 1)
     if to is not None and source is not None:

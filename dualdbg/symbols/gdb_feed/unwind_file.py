@@ -94,11 +94,18 @@ def made_unwind_file(library: Objfile, make: Callable[[Objfile], bytes | None]) 
     if known is None:
         table = make(library) or b""
         frames = _Part(".debug_frame", _SHT_PROGBITS, 0, 0, table, len(table), 8)
-        code = [
-            _empty_part_of(section) for section in library.elf.sections if section.size and section.is_code
-        ]
-        known = cache.store(name, _elf_file(library.elf.machine, [frames, *code], []) if table else [b""])
+        flags = SHF_ALLOC | SHF_EXECINSTR
+        code = _Part(".text", SHT_NOBITS, flags, code_of_made(library), b"", 1, 1)
+        known = cache.store(name, _elf_file(library.elf.machine, [frames, code], []) if table else [b""])
     return known if known.stat().st_size else None
+
+
+def code_of_made(library: Objfile) -> int:
+    """The link-time address by which gdb takes back the file of :func:`made_unwind_file`.
+
+    gdb wants a section of code in it, and that must not lie where gdb may have another: it lies in the file's header.
+    """
+    return library.elf.loads()[0].address
 
 
 def has_jit_interface(library: Objfile) -> bool:
