@@ -37,9 +37,15 @@ def told(code: str, begins: tuple[int, ...] = (0,), may_begin: tuple[int, ...] =
     """
     data = bytes.fromhex(code)
     pieces = [(0x1000, data)]
-    functions = Functions(pieces, [0x1000 + one for one in begins], [0x1000 + one for one in may_begin])
+    functions = Functions(
+        pieces, [0x1000 + one for one in begins], [0x1000 + one for one in may_begin], _nothing
+    )
     rows = {start: row for start, _, row in functions.rows()}
     return " ".join(map(_text, (rows.get(one.ip) for one in iced.Decoder(64, data, ip=0x1000))))
+
+
+def _nothing(address: int, size: int) -> None:
+    """No constant data are known."""
 
 
 def _text(row: Row | None) -> str:
@@ -175,7 +181,7 @@ def test_what_is_told_of_the_c_library_is_what_its_table_says() -> None:
     fdes = libc.frames.between(text.address, text.address + text.size)
     drawn = random.Random(7).sample(fdes, 400)
     pieces = [(one.start, _code(libc, one)) for one in drawn]
-    rows = Functions(pieces, _entries(drawn), ()).rows()
+    rows = Functions(pieces, _entries(drawn), (), _nothing).rows()
     plain = {one.start for one in drawn if _is_plain(libc, one)}
     judged = [row for row in rows if (fde := libc.frames.find(row[0])) is not None and fde.start not in plain]
     covered, wrong = compared(libc, judged)

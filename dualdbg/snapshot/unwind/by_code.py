@@ -109,7 +109,7 @@ class _Walk:
 def _at_return(state: State) -> Row | None:
     """The rules of where the walk began, where the code comes to a ``ret`` like this."""
     sp = state.registers[SP]
-    if sp is None or sp.loaded or sp in state.stored:  # what it has pushed itself is no return address
+    if sp is None or not sp.is_known or sp in state.stored:  # what it has pushed itself is no return address
         return None
     rules: list[tuple[int, How, int | bytes]] = [(16, How.AT_CFA, -8)]
     cfa = sp.offset + 8

@@ -16,8 +16,9 @@ no stack is at hand, and only what is sure is told:
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -25,10 +26,11 @@ from typing import Any
 from ...probes.placement import iced
 from .cfi import How, Row
 from .signal_frames import X86_SIGRETURNS
-from .stack_effects import BP, LOST, OF_CALLER, SP, State, Value, perform, stack_compared
+from .stack_effects import BP, LOST, OF_CALLER, SP, State, Value, perform, stack_compared, table_of
 
 _MOST_WAYS = 8  # to come to one instruction with known stack pointers
 _MOST_BLOCKS = 5000  # of a function, and of what follows calls that may not return
+_MOST_CASES = 4096  # of a switch
 _LONGEST_BLOCK = 8192  # bytes
 _DEEPEST = 50  # calls that are followed to see whether they return
 _TOP = Value(SP, 0)  # where the return address lies
@@ -70,11 +72,17 @@ class Functions:
     """The functions in pieces of code, each with its address.
 
     ``begins``: addresses where functions begin, by what is sure; ``may_begin``: addresses that are taken.
+    ``read(address, size)`` gives constant data, or None.
     """
 
     def __init__(
-        self, pieces: Iterable[tuple[int, bytes]], begins: Iterable[int], may_begin: Iterable[int]
+        self,
+        pieces: Iterable[tuple[int, bytes]],
+        begins: Iterable[int],
+        may_begin: Iterable[int],
+        read: Callable[[int, int], bytes | None],
     ) -> None:
+        self._read = read
         self._pieces = sorted(pieces)
         self._starts = [start for start, _ in self._pieces]
         self._begins = {one for one in begins if self._at(one) is not None}
@@ -181,7 +189,7 @@ class Functions:
                 perform(one, state)
             elif kind == flow.CONDITIONAL_BRANCH:
                 taken, other = state.copy(), state
-                _compare(block.instructions[-2:-1], one.mnemonic, taken, other)
+                _compare(block.instructions[:-1], one.mnemonic, taken, other)
                 yield from self._jump(block, one.near_branch_target, taken)
                 yield one.next_ip, other, False
             elif kind == flow.UNCONDITIONAL_BRANCH:
@@ -193,7 +201,11 @@ class Functions:
             elif kind == flow.RETURN:
                 block.end = _end(state) if state.registers[SP] is not None else _End.UNKNOWN
             elif kind == flow.INDIRECT_BRANCH:
-                block.end = _End.RETURNS if _end(state) is _End.RETURNS else _End.UNKNOWN
+                cases = self._cases(one, state, block.state.most)
+                for to in cases:
+                    yield from self._jump(block, to, state.copy())
+                if not cases:
+                    block.end = _End.RETURNS if _end(state) is _End.RETURNS else _End.UNKNOWN
         if not block.instructions:
             block.end = _End.UNKNOWN
 
@@ -204,6 +216,17 @@ class Functions:
             yield to, state, False
         elif block.end is None:
             block.end = _end(state) if is_inside or _end(state) is _End.RETURNS else _End.UNKNOWN
+
+    def _cases(self, jump: Any, state: State, most: int | None) -> list[int]:
+        """Where a jump by a table leads, whose index is no more than ``most``. Empty where that is not known."""
+        table = table_of(jump, state)
+        if table is None or most is None or most >= _MOST_CASES:
+            return []
+        data = self._read(table, 4 * (most + 1))
+        found = (
+            [table + distance for (distance,) in struct.iter_unpack("<i", data)] if data is not None else []
+        )
+        return list(dict.fromkeys(found)) if all(self._at(one) is not None for one in found) else []
 
     def _may_go_on(self, call: Any) -> bool:
         """Whether what is called may return; a system call may."""
@@ -238,16 +261,27 @@ class Functions:
 
 
 def _compare(before: list[Any], branch: Any, taken: State, other: State) -> None:
-    """Where a branch tells that the stack pointer is what another register is.
+    """What a branch tells, by what was compared before it.
 
-    So ends a loop that touches each page of a large frame.
+    The stack pointer is what another register is: so ends a loop that touches each page of a large frame. Or a number
+    is no more than another: so a switch makes sure of its table.
     """
-    compared = stack_compared(before[0]) if before else None
-    if compared is not None:
+    compare = next(
+        (one for one in reversed(before) if one.mnemonic not in (iced.Mnemonic.MOV, iced.Mnemonic.LEA)), None
+    )
+    taken.most = other.most = None
+    if compare is None or compare.mnemonic != iced.Mnemonic.CMP:
+        return
+    if (compared := stack_compared(compare)) is not None:
         if branch == iced.Mnemonic.JE:
             taken.registers[SP] = taken.registers[compared]
         elif branch == iced.Mnemonic.JNE:
             other.registers[SP] = other.registers[compared]
+    elif compare.op1_kind in (iced.OpKind.IMMEDIATE8, iced.OpKind.IMMEDIATE8TO32, iced.OpKind.IMMEDIATE32):
+        if branch == iced.Mnemonic.JA:
+            other.most = compare.immediate(1)
+        elif branch == iced.Mnemonic.JBE:
+            taken.most = compare.immediate(1)
 
 
 def _key(address: int, state: State) -> _Key:

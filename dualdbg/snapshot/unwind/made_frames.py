@@ -52,9 +52,14 @@ def rows_of_gaps(library: Objfile) -> list[tuple[int, int, Row]]:
     pieces = [(start, end - start, library.elf.offset_of(start)) for start, end in gaps(library)]
     if iced is None or sum(size for _, size, _ in pieces) > _MOST_CODE:
         return []
+
+    def read(address: int, size: int) -> bytes | None:
+        offset = library.elf.offset_of(address)
+        return library.elf.bytes_at(offset, size) if offset is not None else None
+
     codes = [(start, library.elf.bytes_at(at, size)) for start, size, at in pieces if at is not None]
     try:
-        return Functions(codes, _begins(library), _addresses(library)).rows()
+        return Functions(codes, _begins(library), _addresses(library), read).rows()
     except CannotPlace:  # iced-x86 is installed, and cannot be loaded
         return []
 
