@@ -9,9 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support import read_ready
+from tests.support import read_ready, require
 
 PROGRAMS = Path(__file__).parent / "programs"
+
+
+def musl_python() -> Path:
+    """A Python with musl in the place of glibc, as ``scripts/musl-python`` builds it; the test is skipped without."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    built = sorted(cache.glob("dualdbg-pythons/python3.*-musl/bin/python3.*[0-9]"))
+    return require(built, "no Python with musl: scripts/musl-python builds it", outside=True)[-1]
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from dualdbg.snapshot.unwind.by_code import rows_by_code
 from dualdbg.snapshot.unwind.cfi import CallFrames, How, Row
 from dualdbg.snapshot.unwind.unwinder import Unwinder
 from dualdbg.symbols.address_space import AddressSpace, Module
-from tests.snapshot.programs_running import PROGRAMS, running
+from tests.snapshot.programs_running import PROGRAMS, musl_python, running
 from tests.snapshot.test_command import dualdbg
 from tests.support import require, wait_until
 
@@ -264,9 +264,7 @@ sys.stdin.read()
 
 
 def test_a_python_with_musl() -> None:
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
-    built = sorted(cache.glob("dualdbg-pythons/python3.*-musl/bin/python3.*[0-9]"))
-    python = require(built, "no Python with musl: scripts/musl-python builds it", outside=True)[-1]
+    python = musl_python()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([python, "-c", ASLEEP], **pipes) as process:  # type: ignore[call-overload]
         assert process.stdout.readline() == b"ready\n"
