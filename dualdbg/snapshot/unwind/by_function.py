@@ -38,7 +38,6 @@ _OUTERMOST = Row(SP, 8, None, ((16, How.UNDEFINED, 0),), 16, is_signal_frame=Fal
 _OWN = frozenset(Value(one, 0) for one in OF_CALLER)  # what the caller had in them
 
 _FAR = 1 << 32  # bytes; no frame is so large
-_Rules = tuple["Row | None", "Row | None"]
 _Key = tuple[int, "Value | None", "Value | None"]
 
 
@@ -48,6 +47,40 @@ class _End(Enum):
     RETURNS = "the stack and the registers are the caller's"
     NOT_SO = "they are not"
     UNKNOWN = "where it goes on is not known"
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where the CFA is, by the stack pointer and by the frame pointer, where these tell it.
+
+    ``saved``: for each register of the caller where its value lies, counted from the CFA; None for the register itself.
+    """
+
+    by_stack: int | None
+    by_frame: int | None
+    saved: tuple[frozenset[int | None], ...]
+
+    def meet(self, other: _Frame) -> _Frame:
+        """What both say."""
+        return _Frame(
+            self.by_stack if self.by_stack == other.by_stack else None,
+            self.by_frame if self.by_frame == other.by_frame else None,
+            tuple(one & two for one, two in zip(self.saved, other.saved, strict=False)),
+        )
+
+    def row(self) -> Row | None:
+        """The rules; None where the CFA is not known."""
+        base, offset = (SP, self.by_stack) if self.by_stack is not None else (BP, self.by_frame)
+        if offset is None:
+            return None
+        rules: list[tuple[int, How, int | bytes]] = [(16, How.AT_CFA, -8)]
+        for number, places in zip(OF_CALLER, self.saved, strict=True):
+            known = [place for place in places if place is not None]
+            if known:
+                rules.append((number, How.AT_CFA, max(known)))
+            elif not places:
+                rules.append((number, How.UNDEFINED, 0))
+        return Row(base, offset, None, tuple(rules), 16, is_signal_frame=False)
 
 
 @dataclass
@@ -90,7 +123,7 @@ class Functions:
         self._decoded: dict[int, list[Any]] = {}
         self._returning: dict[int, bool] = {}
         self._depth = 0
-        self._rows: dict[int, tuple[int, _Rules]] = {}
+        self._frames: dict[int, tuple[int, _Frame]] = {}  # by instruction, with its end
         self._last: dict[int, int] = {}  # instructions of what never returns, each with its end
 
     def _at(self, address: int) -> tuple[bytes, int] | None:
@@ -108,13 +141,10 @@ class Functions:
             for address in left:
                 done.add(address)
                 self._follow(address, is_sure=address in self._begins)
+        rows = {address: (end, frame.row()) for address, (end, frame) in self._frames.items()}
         for address, end in self._last.items():
-            self._rows.setdefault(address, (end, (_OUTERMOST, None)))
-        return [
-            (start, end, row)
-            for start, (end, (by_stack, by_frame)) in sorted(self._rows.items())
-            if (row := by_stack or by_frame) is not None
-        ]
+            rows.setdefault(address, (end, _OUTERMOST))
+        return [(start, end, row) for start, (end, row) in sorted(rows.items()) if row is not None]
 
     def _follow(self, address: int, *, is_sure: bool) -> None:
         blocks = self._blocks(address)
@@ -122,22 +152,20 @@ class Functions:
             return
         counted = _counted(blocks, is_sure)
         for key in counted:
-            block = blocks[key]
+            block, before, frame = blocks[key], None, None
             for one in block.instructions:
-                self._note(one, _rules(block.state))
+                now = block.state.marks()
+                if frame is None or now != before:
+                    before, frame = now, _frame(block.state)
+                self._note(one, frame)
                 perform(one, block.state)
         if not counted and all(block.end is None for block in blocks.values()):
             for block in blocks.values():
                 self._last.update((one.ip, one.next_ip) for one in block.instructions)
 
-    def _note(self, one: Any, rules: _Rules) -> None:
-        known = self._rows.get(one.ip)
-        if known is not None:
-            rules = (
-                rules[0] if rules[0] == known[1][0] else None,
-                rules[1] if rules[1] == known[1][1] else None,
-            )
-        self._rows[one.ip] = one.next_ip, rules
+    def _note(self, one: Any, frame: _Frame) -> None:
+        known = self._frames.get(one.ip)
+        self._frames[one.ip] = one.next_ip, frame if known is None else known[1].meet(frame)
         if one.is_call_near and self._at(one.near_branch_target) is not None:
             self._begins.add(one.near_branch_target)
         elif one.is_ip_rel_memory_operand and one.mnemonic == iced.Mnemonic.LEA:
@@ -358,28 +386,25 @@ def _end(state: State) -> _End:
     )
 
 
-def _rules(state: State) -> _Rules:
-    """The rules where the registers have this, by the stack pointer and by the frame pointer, where these are known."""
-    if _TOP in state.stored:
-        return None, None
+def _frame(state: State) -> _Frame:
+    """What the registers say of the frame when they have this."""
     sp = state.registers[SP]
     # A signal handler may overwrite what was saved below the stack pointer. Where that is not known it has gone down.
     lowest = sp.offset if sp is not None else -_FAR
-    saved: dict[int, int] = {}
+    saved: dict[int, set[int | None]] = {one: set() for one in OF_CALLER}
     for place, value in state.stored.items():
         if value in _OWN and place.register == SP and lowest <= place.offset < 0:
-            saved[value.register] = max(saved.get(value.register, -_FAR), place.offset)
-    rules: list[tuple[int, How, int | bytes]] = [(16, How.AT_CFA, -8)]
+            saved[value.register].add(place.offset - 8)
     for number in OF_CALLER:
-        if number in saved:
-            rules.append((number, How.AT_CFA, saved[number] - 8))
-        elif state.registers[number] != Value(number, 0):
-            rules.append((number, How.UNDEFINED, 0))
-    return _row(SP, sp, rules), _row(BP, state.registers[BP], rules)
+        if state.registers[number] == Value(number, 0):
+            saved[number].add(None)
+    if _TOP in state.stored:
+        return _Frame(None, None, ())
+    return _Frame(_distance(sp), _distance(state.registers[BP]), tuple(map(frozenset, saved.values())))
 
 
-def _row(base: int, value: Value | None, rules: list[tuple[int, How, int | bytes]]) -> Row | None:
-    """None where it is not known how far a register is below the return address, or it lies above."""
+def _distance(value: Value | None) -> int | None:
+    """From where a register points to up to the CFA; None where that is not known, or is above the return address."""
     if value is None or value.loaded or value.register != SP or value.offset > 0:
         return None
-    return Row(base, 8 - value.offset, None, tuple(rules), 16, is_signal_frame=False)
+    return 8 - value.offset

@@ -17,6 +17,7 @@ SP, BP = X86_64.stack_pointer, X86_64.frame_pointer
 # By the number that an instruction has for it: rax rcx rdx rbx rsp rbp rsi rdi, r8 to r15.
 _DWARF = (0, 2, 1, 3, SP, BP, 4, 5, *range(8, 16))
 OF_CALLER = (3, BP, 12, 13, 14, 15)
+_MARKS = (SP, *OF_CALLER)
 # In the place of a register, for what a table of jumps gives: the table's address, an entry of it, and both added.
 _ADDRESS, _ENTRY, _TARGET = 16, 17, 18
 LOST = tuple(number for number in range(16) if number not in (*OF_CALLER, SP))  # by a call
@@ -47,16 +48,21 @@ class Value(NamedTuple):
 class State:
     """``registers`` by DWARF number; ``stored``: what was written on the way, by address.
 
-    ``most``: what was compared last is no more than that.
+    ``most``: what was compared last is no more than that. ``stores`` counts what was written.
     """
 
     registers: list[Value | None] = field(default_factory=lambda: [Value(one, 0) for one in range(16)])
     stored: dict[Value, Value | None] = field(default_factory=dict)
     most: int | None = None
+    stores: int = 0
 
     def copy(self) -> State:
         """One that goes another way from here on."""
         return State([*self.registers], {**self.stored})
+
+    def marks(self) -> tuple[object, ...]:
+        """As long as these are the same nothing has changed of the stack, nor of the registers of the caller."""
+        return self.stores, *[self.registers[one] for one in _MARKS]
 
     def load(self, address: Value | None) -> Value | None:
         """What is read from an address."""
@@ -68,6 +74,7 @@ class State:
         """Keep what is written to an address, if that is known."""
         if address is not None and address.is_known:
             self.stored[address] = value
+            self.stores += 1
 
     def push(self, value: Value | None) -> None:
         """As the instruction."""
