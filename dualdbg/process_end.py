@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .afterwards import began_at
 from .model import Exit
+from .shared.pidfds import pidfd_open
 from .shared.proc_files import read_stat, stat_of
 
 # struct pidfd_info and its ioctl (linux/pidfd.h). From Linux 6.15 on it tells the status of a process that is reaped.
@@ -87,7 +88,7 @@ class HeldProcess:
         self.pid = pid
         self.exit: Exit | None = None
         self.gone = asyncio.Event()
-        self._pidfd: int | None = os.pidfd_open(pid)
+        self._pidfd: int | None = pidfd_open(pid)
         self._began = began_at(pid)
         asyncio.get_running_loop().add_reader(self._pidfd, self._ended)
 

@@ -18,6 +18,7 @@ from ..folders import here
 from ..patience import patient
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter, LineTooLong
+from ..shared.pidfds import pidfd_open
 from ..shortage import shortage
 from ..waiting import settled, to_its_end
 from .pending import PendingRequests
@@ -379,7 +380,7 @@ class GdbProcess:
 async def _ended(process: asyncio.subprocess.Process) -> None:
     """Returns when the process has ended; in some versions of Python its ``wait`` waits for the pipes as well."""
     try:
-        descriptor = os.pidfd_open(process.pid)
+        descriptor = pidfd_open(process.pid)
     except OSError:  # it has ended, the kernel is older than 5.3, or a sandbox does not let us
         await process.wait()
         return

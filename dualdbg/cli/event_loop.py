@@ -38,7 +38,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
 
 def can_use_pidfd() -> bool:
-    """Whether the kernel has pidfd_open(2), from 5.3 on, and a sandbox lets us use it."""
+    """Whether Python and the kernel have pidfd_open(2), the latter from 5.3 on, and a sandbox lets us use it."""
+    if not hasattr(os, "pidfd_open"):
+        return False
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..patience import patient
+from ..shared.pidfds import pidfd_open
 from .answers import Answer, Trouble
 
 MOST_SENT = 64 << 20  # bytes of one node, packed
@@ -132,7 +133,7 @@ class _Command:
         except OSError as error:
             detail = f"{words[0]}: {os.strerror(error.errno or 0)}"
             raise _NotStarted(Answer(node, trouble=Trouble.NOT_STARTED, detail=detail)) from error
-        self.pidfd = os.pidfd_open(self._process.pid)
+        self.pidfd = pidfd_open(self._process.pid)
 
     def is_over(self) -> bool:
         """Whether its time is over. Where that is first seen it is asked to end, and has a moment more."""

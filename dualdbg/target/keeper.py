@@ -160,11 +160,23 @@ def _lives(known: Known) -> bool:
     return fields is not None and fields[0] not in (b"Z", b"X")
 
 
+def _pidfd_open(pid: int) -> int:
+    """As of dualdbg.shared.pidfds, where Python has none; ctypes takes long to import."""
+    if hasattr(os, "pidfd_open"):
+        return os.pidfd_open(pid)
+    import ctypes
+
+    descriptor = int(ctypes.CDLL(None, use_errno=True).syscall(434, pid, 0))
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), "pidfd_open")
+    return descriptor
+
+
 def _end(known: Known) -> bool:
     """Whether this process can be ended: not one that has become another user's."""
     pid, began = known
     try:
-        descriptor = os.pidfd_open(pid)
+        descriptor = _pidfd_open(pid)
     except OSError:  # it has ended
         return True
     try:

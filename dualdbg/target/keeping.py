@@ -16,6 +16,7 @@ from typing import Any
 from dualdbg.environment import for_imports
 from dualdbg.model import Exit
 from dualdbg.process_end import exit_of
+from dualdbg.shared.pidfds import pidfd_open
 from dualdbg.waking import wake
 
 _KEEPER = Path(__file__).with_name("keeper.py")
@@ -224,7 +225,7 @@ class KeptProgram:
             elif word == b"started":
                 self.pid = int(number)
                 try:
-                    self._program = os.pidfd_open(self.pid)
+                    self._program = pidfd_open(self.pid)
                 except ProcessLookupError:
                     pass  # it has ended already, and the keeper has seen it
             elif word == b"failed":

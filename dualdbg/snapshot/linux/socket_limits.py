@@ -10,6 +10,8 @@ import os
 import socket
 import struct
 
+from ...shared.pidfds import pidfd_open
+
 _PIDFD_GETFD = 438  # asm-generic/unistd.h; x86-64 has the same
 _TIMEVAL = struct.Struct("@ll")
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -19,7 +21,7 @@ def time_limit(pid: int, number: int, sending: bool) -> float | None:
     """After how many seconds a call on descriptor ``number`` gives up. None for no limit, and where none can be read:
     without the right, of what is no socket, on an older kernel."""
     try:
-        process = os.pidfd_open(pid)
+        process = pidfd_open(pid)
     except OSError:
         return None
     try:
