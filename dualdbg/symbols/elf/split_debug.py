@@ -6,7 +6,6 @@ Where to look is gdb's order (gdb manual, "Debugging Information in Separate Fil
 
 from __future__ import annotations
 
-import lzma
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,6 +54,10 @@ def mini_debug_info(elf: ElfFile) -> ElfFile | None:
     """
     section = elf.section(".gnu_debugdata")
     if section is None:
+        return None
+    try:
+        import lzma
+    except ImportError:  # Python was built without liblzma, as pyenv does where it is not installed
         return None
     try:
         data = lzma.decompress(elf.contents(section))
