@@ -18,25 +18,24 @@ _MANY = 20_000  # addresses are kept
 
 
 class FrameGaps:
-    """The files of a process in whose code a frame lay of which their unwind tables say nothing."""
+    """Which frames of a process lie in code of which the unwind tables of its files say nothing."""
 
     def __init__(self, image: AddressSpace) -> None:
         self._image = image
-        self._seen: set[int] = set()  # addresses of frames that have been looked at
+        self._covered: set[int] = set()  # addresses of frames of which a table tells, or no file
         self._version = 0  # of the mapped files
 
-    def new_in(self, frames: Iterable[NativeFrame]) -> list[Module]:
-        """The modules in whose gaps some of these frames lie. Each frame is looked at once."""
-        if self._version != self._image.version or len(self._seen) > _MANY:
-            self._seen.clear()
+    def modules_of(self, frames: Iterable[NativeFrame]) -> list[Module]:
+        """The modules in whose gaps some of these frames lie."""
+        if self._version != self._image.version or len(self._covered) > _MANY:
+            self._covered.clear()
             self._version = self._image.version
-        found = []
-        for address in {frame.pc - frame.is_call for frame in frames} - self._seen:
-            self._seen.add(address)
+        found: list[Module] = []
+        for address in {frame.pc - frame.is_call for frame in frames} - self._covered:
             module = self._image.module_at(address)
-            if module is None or module.library is None or module in found:
-                continue
-            if has_gap(module.library, address - module.bias):
+            if module is None or module.library is None or not has_gap(module.library, address - module.bias):
+                self._covered.add(address)
+            elif module not in found:
                 found.append(module)
         return found
 

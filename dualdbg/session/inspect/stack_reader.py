@@ -64,7 +64,8 @@ class StackReader:
         self._plain: set[tuple[str, int]] = set()  # of which gdb had these without scopes
         self._giving = asyncio.Lock()  # gdb is given one file after the other
         self._gaps = FrameGaps(image)
-        self._filled: set[tuple[str, int]] = set()  # of which gdb has what was made for their gaps
+        self._filled: dict[tuple[str, int], bool] = {}  # whether something was made for a module's gaps
+        self._fillings = 0  # how often gdb was given something
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
@@ -238,8 +239,7 @@ class StackReader:
             if module.library is None:
                 continue
             given = [_code_of(module, module.library)]
-            if key in self._filled:
-                self._filled.discard(key)
+            if self._filled.pop(key, False):
                 given.append(code_of_made(module.library) + module.bias)
             for code in given:
                 if code is not None:
@@ -258,6 +258,7 @@ class StackReader:
         if tid in self._frames:
             return self._frames[tid]
         while True:
+            known = self._fillings
             frames = await self._native.frames(gdb_thread, MOST_FRAMES)
             nameless = self._first_without_scopes(frames)
             if nameless is not None:
@@ -268,27 +269,31 @@ class StackReader:
             if missing is not None:
                 await self.prepare(missing)
                 await self.prepare_below()
-            elif not await self._fill_gaps(frames):
-                break
+            else:
+                await self._fill_gaps(frames)
+                if known == self._fillings:
+                    break
         named = [self._named(frame) for frame in frames]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
 
-    async def _fill_gaps(self, frames: list[NativeFrame]) -> bool:
-        """Give gdb what is made of code without an unwind table, where frames lie in some; whether that is new."""
-        filled = False
-        for module in self._gaps.new_in(frames):
-            key, library = (module.path, module.start), module.library
-            if library is None or key in self._filled or not self._wants_made(module, library):
-                continue
-            self._filled.add(key)
-            async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
-                path = await in_thread(file_for_gaps, library)
-            if path is not None:
-                await self._add_made(file_for_gaps, path, module, library)
-                filled = True
-        return filled
+    async def _fill_gaps(self, frames: list[NativeFrame]) -> None:
+        """Give gdb what is made of code without an unwind table, where frames lie in some.
+
+        Who comes to the same gaps meanwhile waits until gdb has it.
+        """
+        async with self._giving:
+            for module in self._gaps.modules_of(frames):
+                key, library = (module.path, module.start), module.library
+                if library is None or key in self._filled or not self._wants_made(module, library):
+                    continue
+                async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
+                    path = await in_thread(file_for_gaps, library)
+                self._filled[key] = path is not None
+                if path is not None:
+                    await self._add_made(file_for_gaps, path, module, library)
+                    self._fillings += 1
 
     def _wants_made(self, module: Module, library: Objfile) -> bool:
         """Not where the user wants nothing of it, nor where gdb reads a table of its debug info."""
