@@ -23,7 +23,7 @@ _ADVANCE4, _EXTENDED, _UNDEFINED, _SAME, _DEFINE = 0x04, 0x11, 0x07, 0x08, 0x0C
 
 def has_gap(library: Objfile, vaddr: int) -> bool:
     """Whether the file has no call frame information of the code at an address."""
-    return any(start <= vaddr < end for start, end in _code(library)) and library.frames.find(vaddr) is None
+    return library.frames.find(vaddr) is None and any(start <= vaddr < end for start, end in _code(library))
 
 
 def gaps(library: Objfile) -> list[tuple[int, int]]:
