@@ -18,7 +18,7 @@ from .cfi import How, Row
 _MOST_CODE = 1 << 20  # bytes that are followed; 10 us each
 _RELATIVE = (8, 37)  # R_X86_64_RELATIVE, R_X86_64_IRELATIVE: the addend is an address
 _DATA_FACTOR = -8
-_ADVANCE4, _EXTENDED, _UNDEFINED, _SAME, _DEFINE = 0x04, 0x11, 0x07, 0x08, 0x0C
+_ADVANCE, _ADVANCE4, _EXTENDED, _UNDEFINED, _SAME, _DEFINE = 0x40, 0x04, 0x11, 0x07, 0x08, 0x0C
 
 
 def has_gap(library: Objfile, vaddr: int) -> bool:
@@ -116,20 +116,30 @@ def _fde(run: list[tuple[int, int, Row]]) -> bytes:
         if row == last:
             continue
         if address != at:
-            program += struct.pack("<BI", _ADVANCE4, address - at)
+            program += _advance(address - at)
             at = address
         program += _rules(row, last)
         last = row
     return _entry(struct.pack("<IQQ", 0, start, end - start) + program)
 
 
+def _advance(by: int) -> bytes:
+    """The instruction after which the rules are those of ``by`` bytes further."""
+    return bytes((_ADVANCE | by,)) if by < 0x40 else struct.pack("<BI", _ADVANCE4, by)
+
+
 def _rules(row: Row, last: Row | None) -> bytes:
-    """The instructions by which the rules become those of ``row``."""
-    program = bytearray((_DEFINE, row.cfa_register)) + _uleb(row.cfa_offset)
-    known = {number for number, _, _ in last.rules} if last is not None else set()
-    for number in known - {number for number, _, _ in row.rules}:
+    """The instructions by which the rules of ``last``, at the beginning those at a call, become those of ``row``."""
+    program = bytearray()
+    if last is None or (last.cfa_register, last.cfa_offset) != (row.cfa_register, row.cfa_offset):
+        program += bytes((_DEFINE, row.cfa_register)) + _uleb(row.cfa_offset)
+    known = last.rules if last is not None else ((row.return_column, How.AT_CFA, -8),)
+    for number in {number for number, _, _ in known} - {number for number, _, _ in row.rules}:
         program += bytes((_SAME, number))
-    for number, how, value in row.rules:
+    for rule in row.rules:
+        number, how, value = rule
+        if rule in known:
+            continue
         if how is How.AT_CFA and isinstance(value, int):
             program += bytes((_EXTENDED, number)) + _sleb(value // _DATA_FACTOR)
         else:
