@@ -85,19 +85,18 @@ def unwind_file(library: Objfile) -> Path | None:
 def made_unwind_file(library: Objfile, make: Callable[[Objfile], bytes | None]) -> Path | None:
     """A file for ``library`` whose ``.debug_frame`` is what ``make`` makes of its code; None when that is nothing.
 
-    It comes from the cache, where is kept too that it was nothing.
+    What was made is kept in the cache.
 
     :raises OSError: there is no room for it anywhere.
     """
     name = f"made{_FORMAT_OF_MADE}-{library.identity}.elf"
     known = cache.look_up(name)
-    if known is None:
-        table = make(library) or b""
-        frames = _Part(".debug_frame", _SHT_PROGBITS, 0, 0, table, len(table), 8)
-        flags = SHF_ALLOC | SHF_EXECINSTR
-        code = _Part(".text", SHT_NOBITS, flags, code_of_made(library), b"", 1, 1)
-        known = cache.store(name, _elf_file(library.elf.machine, [frames, code], []) if table else [b""])
-    return known if known.stat().st_size else None
+    table = make(library) if known is None else None
+    if table is None:
+        return known
+    frames = _Part(".debug_frame", _SHT_PROGBITS, 0, 0, table, len(table), 8)
+    code = _Part(".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, code_of_made(library), b"", 1, 1)
+    return cache.store(name, _elf_file(library.elf.machine, [frames, code], []))
 
 
 def code_of_made(library: Objfile) -> int:
