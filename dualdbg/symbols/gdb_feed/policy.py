@@ -24,9 +24,7 @@ class Load(str, Enum):
     """How much of a library gdb reads."""
 
     WHOLE = "whole"  # every symbol and the debug info
-    UNWIND = (
-        "unwind"  # its frame table only, made of its code where it has none; names come from our own search
-    )
+    UNWIND = "unwind"  # its frame table only, or one made of its code; names come from our own search
     SKIP = "skip"  # nothing
 
 
