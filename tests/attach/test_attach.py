@@ -211,6 +211,32 @@ def test_cycles() -> None:
         assert "[None, None, None]" in answer_of(process)
 
 
+@pytest.mark.parametrize("version", rows.versions())
+def test_the_program_keeps_its_modules_and_its_names_of_threads(version: str, tmp_path: Path) -> None:
+    """What debugpy imports from the standard library is never a file of that name beside the script."""
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import threading\nprint('ready pid=%d' % threading.get_native_id(), flush=True)\n"
+        "while not hasattr(threading, 'enough'):\n    threading.Event().wait(0.01)\n"
+        "print(threading.Thread().name)\n"
+    )
+    shadows = ("queue", "socket", "random", "code", "platform", "nt")
+    for name in shadows:
+        (tmp_path / f"{name}.py").write_text(f"print({name!r}, 'was run', flush=True)\n")
+    with subprocess.Popen(
+        [other_interpreter(version), "-S", script], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            read_ready(process)
+            first = ["-b", f"{script}:4", "-x", "continue", "-x", "py setattr(threading, 'enough', 1)"]
+            done = attach(process.pid, *first, "-x", "delete", "-x", "detach")
+            output, _ = process.communicate(timeout=patient(60))
+        finally:
+            process.kill()
+    assert "Breakpoint 1: Python" in done.stdout, done.stdout + done.stderr
+    assert output == "Thread-1\n", done.stdout
+
+
 def test_a_second_session_begins_without_a_stop_of_the_first() -> None:
     """From 3.12 on a function is met again while the first one lets go, and pydevd keeps the wish to stop there."""
     python = other_interpreter("3.13")

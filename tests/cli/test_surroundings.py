@@ -21,7 +21,7 @@ from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from tests.cli.driver import DUALDBG, dualdbg, environment
 from tests.cli.surroundings import OTHER_USER, SURROUNDINGS
-from tests.support import require, wait_until
+from tests.support import ROOT, require, wait_until
 
 SECONDS = patient(600.0)
 UNFORESEEN = (
@@ -251,6 +251,24 @@ def test_the_other_user_is_nobody() -> None:
     with pytest.raises(KeyError):
         pwd.getpwuid(OTHER_USER)
     assert os.getuid() != OTHER_USER
+
+
+def test_what_is_called_like_a_module_of_the_standard_library_is_for_the_program(tmp_path: Path) -> None:
+    """A folder of PYTHONPATH, and that where ``python -m dualdbg`` is typed: nothing of it is run by us."""
+    env = {**environment(), "PYTHONPATH": f"lib:{ROOT}"}
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "begun.py").write_text("import sys\nprint(*sys.modules)")
+    words = [sys.executable, "-m", "begun"]
+    begun = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True, check=True).stdout
+    own = {*begun.split(), "sitecustomize", "usercustomize", "__future__"}
+    for folder in (tmp_path, tmp_path / "lib"):
+        for name in sys.stdlib_module_names - own:
+            (folder / f"{name}.py").write_text("raise SystemExit('run: ' + __name__)")
+    (tmp_path / "program.py").write_text("print('begins')\nimport random")
+    words = [sys.executable, "-m", "dualdbg", "run", "--batch", "program.py"]
+    done = subprocess.run(words, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert (done.stderr, done.returncode) == ("run: random\n", 1), done
+    assert "begins" in done.stdout.splitlines()
 
 
 def test_a_file_whose_name_begins_with_a_tilde(tmp_path: Path) -> None:

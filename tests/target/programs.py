@@ -130,6 +130,33 @@ NAMES = (
 SHADOWED = ("random", "queue", "logging", "nt")
 SHADOWS = {f"{name}.py": "print('the file beside the script:', __name__)\n" for name in SHADOWED}
 
+THREAD_NAMES = """
+import _thread, threading
+print(threading.Thread().name, threading.Thread(target=print).name)
+done = _thread.allocate_lock()
+def work():
+    print(threading.current_thread().name)
+    done.release()
+with done:
+    _thread.start_new_thread(work, ())
+    done.acquire()
+for _ in range(2):
+    one = threading.Thread(target=lambda: print(threading.current_thread().name))
+    one.start()
+    one.join()
+"""
+
+# Nobody closes the file, nor lets the object go: the end of the interpreter does.
+LEFT_TO_THE_END = """
+class Left:
+    def __del__(self):
+        print("gone", __name__)
+left = Left()
+written = open("written", "w")
+written.write("all of it")
+print("ends")
+"""
+
 USERS_OWN = {"site/sitecustomize.py": "import sys; print('own', 'sitecustomize' in sys.modules, sys.path[0])"}
 
 
@@ -147,6 +174,7 @@ class Program:
     files: Mapping[str, str] = field(default_factory=dict)
     stdin: bytes = b""
     since: tuple[int, int] = (3, 8)
+    leaves: tuple[str, ...] = ()  # files that it has written when it ends
 
 
 def script(main: str, **options: object) -> Program:
@@ -252,6 +280,13 @@ PROGRAMS: dict[str, Program] = {
         )
         for name in SHADOWED
     },
+    "modules-shadowed-elsewhere": script(
+        f"NAMES = {NAMES!r}\n{MODULES}",
+        files={f"lib/{name}": text for name, text in SHADOWS.items()},
+        env={"PYTHONPATH": "lib"},
+    ),
+    "thread-names": script(THREAD_NAMES),
+    "left-to-the-end": script(LEFT_TO_THE_END, leaves=("written",)),
     "no-breakpoints": script("breakpoint()\nprint('after')", env={"PYTHONBREAKPOINT": "0"}),
     "breakpoint-elsewhere": script(
         "def hook(*a): print('hook', a)\nimport builtins\nbuiltins.hook = hook\nbreakpoint(1)",

@@ -40,6 +40,9 @@ IN_EACH = (
     "modules",
     "modules-shadowed",
     *(f"modules-shadowed-{name}" for name in SHADOWED),
+    "modules-shadowed-elsewhere",
+    "thread-names",
+    "left-to-the-end",
     "no-breakpoints",
 )
 
@@ -80,7 +83,10 @@ def same_in_another_version(version: str, names: Iterable[str], tmp_path: Path) 
     assert different == {}
 
 
-def both(program: Program, python: str, folder: Path, cache: Path | None = None) -> tuple[Outcome, Outcome]:
+Ended = tuple[Outcome, list[str]]
+
+
+def both(program: Program, python: str, folder: Path, cache: Path | None = None) -> tuple[Ended, Ended]:
     """What the program does without us, and under the bootstrap."""
     for path, text in {**program.files, **({"main.py": program.main} if program.main else {})}.items():
         (folder / path).parent.mkdir(exist_ok=True)
@@ -98,8 +104,17 @@ def both(program: Program, python: str, folder: Path, cache: Path | None = None)
         stdout="pipe",
         stderr="pipe",
     )
-    plain = run_plainly(launch, program.stdin)
-    return plain, asyncio.run(run_to_its_end(launch, program.stdin, cache=cache))
+    plain = run_plainly(launch, program.stdin), left_by(program, folder)
+    debugged = asyncio.run(run_to_its_end(launch, program.stdin, cache=cache)), left_by(program, folder)
+    return plain, debugged
+
+
+def left_by(program: Program, folder: Path) -> list[str]:
+    """What the program's files have in them; they are gone then."""
+    texts = [(folder / name).read_text() for name in program.leaves]
+    for name in program.leaves:
+        (folder / name).unlink()
+    return texts
 
 
 def run_plainly(launch: Launch, stdin: bytes) -> Outcome:
@@ -118,7 +133,28 @@ def run_plainly(launch: Launch, stdin: bytes) -> Outcome:
 def test_a_hundred_megabytes_without_a_newline(tmp_path: Path) -> None:
     program = Program("import sys\nfor _ in range(100):\n    sys.stdout.write('x' * 1000000)")
     plain, debugged = both(program, sys.executable, tmp_path)
-    assert len(debugged.stdout) == 100_000_000
+    assert len(debugged[0].stdout) == 100_000_000
+    assert debugged == plain
+
+
+@pytest.mark.parametrize("version", [pytest.param(rows.OURS), *OTHERS])
+def test_a_folder_of_pythonpath_may_have_any_module_of_the_standard_library(
+    version: str, tmp_path: Path
+) -> None:
+    """What the interpreter has not imported by then is for the program alone."""
+    interpreter = sys.executable if version == rows.OURS else support.other_interpreter(version)
+    # A Python without packages: files of theirs (*.pth) import when it starts, from that folder too.
+    subprocess.run([interpreter, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    python = str(tmp_path / "venv/bin/python")
+    words = [python, "-c", "import sys; print(*sys.modules)"]
+    begun = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    # A module of the last name would be imported by each file of the standard library that has such a statement.
+    own = {*begun, "sitecustomize", "usercustomize", "__future__"}
+    names = [name for name in sys.stdlib_module_names if name not in own]
+    files = {f"lib/{name}.py": "raise SystemExit('run: ' + __name__)" for name in names}
+    program = Program("print('begins')\nimport random", files=files, env={"PYTHONPATH": "lib"})
+    plain, debugged = both(program, python, tmp_path, tmp_path / "cache")
+    assert plain[0].stdout == "begins\n" and plain[0].stderr == "run: random\n"
     assert debugged == plain
 
 

@@ -200,9 +200,8 @@ def check_threads() -> None:
             _thread.start_new_thread(wait, ())
 
 
-def connect() -> None:
+def connect(functions: Any) -> None:
     """Connect pydevd to the session, which listens. Raises where that is not possible."""
-    functions = bootstrap()
     pydevd = pydevd_of(functions)
     pydevd.dualdbg_threads = started  # the session reads it: they have no place in threading that would last
     functions.load_probe(pydevd)
@@ -277,12 +276,15 @@ def in_turn() -> Any:
 def run() -> None:
     """The body of our thread."""
     started.append(_thread.get_native_id())
-    threading.current_thread().pydev_do_not_trace = True  # type: ignore[attr-defined]
-    threading.current_thread().is_pydev_daemon_thread = True  # type: ignore[attr-defined]
     try:
         with Quickly(), in_turn():
-            check_threads()
-            connect()
+            functions = bootstrap()
+            with functions.standard_library():
+                with functions.load_beside("dualdbg_threads").Unnumbered():
+                    ours: Any = threading.current_thread()
+                ours.pydev_do_not_trace = ours.is_pydev_daemon_thread = True
+                check_threads()
+                connect(functions)
     except SessionGone:
         pass
     except BaseException:

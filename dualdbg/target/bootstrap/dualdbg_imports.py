@@ -10,6 +10,7 @@ Run without an import. CPython 3.8 and later.
 """
 
 import builtins
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -30,12 +31,53 @@ MACHINERY = "<frozen importlib._bootstrap>"  # frames of this file are left out 
 UNUSED = ("xmlrpc.client", "xmlrpc.server", "http.server")
 
 
+class StandardLibrary:
+    """While it is entered, this thread imports what the standard library and the debugger have, and nothing else.
+
+    A folder of PYTHONPATH may have a file `queue.py`, or `nt.py`, for which the standard library asks; and so may that
+    of the script of a program that runs. It is the program's: the debugger must not run it.
+    """
+
+    def __init__(self) -> None:
+        machinery: "Any" = sys.modules["_frozen_importlib"]
+        external: "Any" = sys.modules["_frozen_importlib_external"]
+        library = os.path.dirname(str(os.__file__))
+        # Spelled as in sys.path: by that the places of modules are compared.
+        self.folders = [one for one in sys.path if one == library or one.endswith(os.sep + "lib-dynload")]
+        self.inside = machinery.BuiltinImporter, machinery.FrozenImporter
+        self.path: "Any" = external.PathFinder
+        self.get_ident: "Any" = sys.modules["_thread"].get_ident
+        self.thread: "Any" = None
+
+    def __enter__(self) -> None:
+        self.thread = self.get_ident()
+        sys.meta_path.insert(0, self)
+
+    def __exit__(self, *_: object) -> None:
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        """What the machinery asks each of `sys.meta_path`. None: the others are asked."""
+        if path is not None or name.startswith(OWN) or self.get_ident() != self.thread:
+            return None
+        for finder in self.inside:
+            spec = finder.find_spec(name)
+            if spec is not None:
+                return spec
+        spec = self.path.find_spec(name, self.folders)
+        if spec is None:
+            raise ModuleNotFoundError("No module named %r" % name, name=name)
+        return spec
+
+
 class Imports:
     """``folder`` is that of this file. What is imported after :meth:`begin` is the debugger's, until :meth:`hide`."""
 
     def __init__(self, folder: str) -> None:
         self.folders: "Any" = (folder,)
         self.machinery: "Any" = sys.modules["_frozen_importlib"]
+        self.library = StandardLibrary()
         self.hidden: "Dict[str, ModuleType]" = {}
         self.needs: "Dict[str, Dict[str, Optional[ModuleType]]]" = {}
         self.usual = builtins.__import__
@@ -55,10 +97,12 @@ class Imports:
             sys.modules.setdefault(name, module)
         builtins.__import__ = self.recorded
         self.machinery._load_unlocked = self.load_recorded
+        self.library.__enter__()
 
     def hide(self) -> None:
         """What was imported since :meth:`begin` is out of sight."""
         if builtins.__import__ == self.recorded:
+            self.library.__exit__()
             builtins.__import__ = self.usual
             self.machinery._load_unlocked = self.load
         for name in list(sys.modules):

@@ -171,8 +171,11 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         if imports is not None:
             imports.furnish(debugpy, package)
         spec.loader.exec_module(debugpy)
-        __import__("debugpy._vendored.force_pydevd")
-        pydevd = __import__("pydevd")
+        threads = load_beside("dualdbg_threads")
+        with threads.Unnumbered():
+            __import__("debugpy._vendored.force_pydevd")
+            pydevd = __import__("pydevd")
+        threads.name_those_of_pydevd()
         api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
         if imports is not None:
@@ -293,6 +296,11 @@ def load_beside(name: str) -> Any:
     return module
 
 
+def standard_library() -> Any:
+    """While it is entered, this thread imports of the standard library what is there (dualdbg_imports.py)."""
+    return load_beside("dualdbg_imports").StandardLibrary()
+
+
 def changes() -> Any:
     """What is changed in pydevd (dualdbg_pydevd.py)."""
     global _changes
@@ -366,7 +374,8 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     finally:
         for descriptor in taken:
             os.close(descriptor)
-        gc.freeze()  # the program's collections, and its end, need not look at all that
+        gc.freeze()  # the program's collections need not look at all that
+        thaw_at_the_end()
         if collects:
             gc.enable()
     pydevd.PyDB = debugger(pydevd)
@@ -380,6 +389,24 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
         changes().keep_fork_quiet(pydevd)
     if follow_place() is None:
         os.register_at_fork(after_in_child=changes().leave_forked_child)
+
+
+def thaw_at_the_end() -> None:
+    """What is frozen now is not, where the interpreter ends. Objects of the program's main module hang on it.
+
+    Their finalizers would not run, and what a file that is still open has not written would be lost.
+    """
+    import atexit
+    import gc
+
+    ours = gc.get_freeze_count()
+
+    def thaw() -> None:
+        # More of them are the program's, which end as they do without us.
+        if gc.get_freeze_count() <= ours:
+            gc.unfreeze()
+
+    atexit.register(thaw)
 
 
 def worded(error: BaseException) -> str:
