@@ -53,10 +53,10 @@ class Embedded:
         subprocess.run(command, check=True)
         return output
 
-    def linked(self, output: Path, *options: str) -> Path:
+    def linked(self, output: Path, *options: str, source: str = "host.cpp") -> Path:
         name = self.shared.removeprefix("lib").removesuffix(".so")
         return self.compile(
-            "host.cpp", output, *options, f"-L{self.folder}", f"-l{name}", f"-Wl,-rpath,{self.folder}"
+            source, output, *options, f"-L{self.folder}", f"-l{name}", f"-Wl,-rpath,{self.folder}"
         )
 
 
@@ -161,6 +161,18 @@ def test_python_that_is_a_part_of_the_program(ours: Embedded, tmp_path: Path) ->
     with waiting(program) as pid:
         assert [name for name in threads(pid)[0] if name.startswith("python")] == ["python run"]
         assert "number = 20" in dualdbg("stacks", "--locals", pid).stdout
+
+
+@pytest.mark.parametrize("version", rows.versions())
+def test_nothing_of_an_interpreter_that_has_ended_is_left_for_the_next_one(
+    version: str, tmp_path: Path
+) -> None:
+    """A thread of the earlier one that wakes in the later one crashes there, up to CPython 3.11."""
+    program = embedded(version).linked(tmp_path / "again", "-std=c++17", source="again.cpp")
+    done = dualdbg("run", "--native", "--json", "--batch", program, cwd=tmp_path)
+    said = "".join(event["text"] for event in done.of("output"))
+    assert said.count("0 besides the main thread\n") == 3, done
+    assert done.of("exited")[0]["code"] == 0, done
 
 
 def test_an_interpreter_that_takes_no_notice_of_its_environment_runs_on(

@@ -84,6 +84,7 @@ def quick(pydevd: Any, failed: int) -> type:
 
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
+        program_goes_on = False  # when the interpreter has ended: Python is a part of it
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
         stopped_in: Any  # by thread: the innermost frame that the user sees
@@ -242,7 +243,21 @@ def quick(pydevd: Any, failed: int) -> type:
             if wait and not lost and self.writer is not None:  # None: it was never connected
                 self.writer.join(timeout)  # until `terminated` is sent; the reader may stay connected
             if connection is not None:
+                if self.program_goes_on:
+                    self.end_threads(connection, timeout)
                 connection.close()
+
+        def end_threads(self, connection: Any, timeout: float) -> None:
+            """None is left when the interpreter ends. In the next one of the process it would crash."""
+            import socket
+
+            try:
+                connection.shutdown(socket.SHUT_RDWR)  # the reader reads no more
+            except OSError:  # the session is gone
+                pass
+            for thread in list(self.created_pydb_daemon_threads):
+                if thread is not pydevd.threading.current_thread():
+                    thread.join(timeout)
 
     return Debugger
 
