@@ -211,7 +211,7 @@ class _CoreThreads(ThreadList):
                 one.tid,
                 one.name,
                 self._names.get(one.tid),
-                states[one.tid].address == holder if one.tid in states else None,
+                states[one.tid].is_at(holder) if one.tid in states else None,
             )
             for one in self._captured.threads
             if not is_debuggers(self._names.get(one.tid), states[one.tid].frames if one.tid in states else ())

@@ -182,3 +182,13 @@ def test_without_stopping() -> None:
         functions = [frame.function for frame in thread.stack.visible()]
         assert functions[0] == "read"
         assert "start" in functions
+
+
+def test_a_thread_that_runs_code_of_two_interpreters(python: Path) -> None:
+    """It has a thread state in each of them."""
+    with running("interpreters.py", python=python) as pid:
+        thread = settled(pid)
+        frames = [one for one in thread.stack.frames if isinstance(one, PythonFrame)]
+        names = [one.function.rpartition(".")[2] for one in frames]
+        assert names == ["inner", "<module>", "work", "run", "_bootstrap_inner", "_bootstrap"], thread
+        assert thread.stack.note is None

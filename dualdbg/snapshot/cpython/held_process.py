@@ -48,7 +48,7 @@ class PythonThread:
     @classmethod
     def of(cls, tid: int, state: PythonThreadState, gil_holder: int | None) -> PythonThread:
         """What was read of a thread, with the address of the thread state that holds the GIL."""
-        holds_gil = state.address == gil_holder if state.is_attached is None else None
+        holds_gil = state.is_at(gil_holder) if state.is_attached is None else None
         return cls(tid, state.frames, holds_gil, state.loops, state.trouble, state.is_attached)
 
     @property

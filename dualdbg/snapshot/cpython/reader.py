@@ -51,7 +51,8 @@ class PythonThreadState:
     ``is_attached``: whether it may run Python code; None where that is the thread that holds the GIL.
     ``interpreter``: the address of the interpreter state that it belongs to, the main one or a sub-interpreter.
     ``loops``: of each evaluation loop an address in its C frame; none before 3.12, which keeps none. ``trouble`` says
-    why the frames end early, where they do.
+    why the frames end early, where they do. ``others``: those of the same OS thread in other interpreters, whose frames
+    are among ``frames`` then.
     """
 
     address: int
@@ -62,6 +63,11 @@ class PythonThreadState:
     loops: tuple[int, ...] = ()
     trouble: str | None = None
     is_attached: bool | None = None
+    others: tuple[PythonThreadState, ...] = ()
+
+    def is_at(self, address: int | None) -> bool:
+        """Whether it, or one of ``others``, is the thread state at that address."""
+        return address in (self.address, *(one.address for one in self.others))
 
 
 @dataclass
@@ -195,7 +201,10 @@ class PythonReader:
         return PythonThreadState(thread, interpreter, tid, pthread, (), is_attached=is_attached)
 
     def with_frames(self, thread: PythonThreadState) -> PythonThreadState:
-        """The same thread with its frames."""
+        """The same thread with its frames, in whichever interpreter."""
+        if thread.others:
+            alone = replace(thread, others=())
+            return _of_one_thread([self.with_frames(one) for one in (*thread.others, alone)])
         frames: list[PythonFrame] = []
         loops: list[int] = []
         trouble = None
@@ -355,14 +364,44 @@ def states_by_tid(
     ``foreign``: thread ids as a process in another PID namespace knows them -> ours.
     """
     known = foreign or {tid: tid for tid in tids}
+    found: dict[int, list[PythonThreadState]] = {}
     by_pointer = {regs.thread_pointer: tid for tid, regs in registers.items() if regs.thread_pointer}
-    result = {}
     for state in python.threads:
         tid = known.get(state.tid or 0) or by_pointer.get(state.pthread)
         tid = tid or _tid_in_pthread(memory, state.pthread, known)
         if tid is not None:
-            result[tid] = state
-    return result
+            found.setdefault(tid, []).append(state)
+    return {tid: _of_one_thread(states) for tid, states in found.items()}
+
+
+def _of_one_thread(states: Sequence[PythonThreadState]) -> PythonThreadState:
+    """Several thread states of an OS thread as one: it has called code of one interpreter from another one's.
+
+    The oldest interpreter, whose state it is told by, is the last. A loop that began later lies lower on the C stack.
+    Without the addresses of loops, code of a newer interpreter is taken to be called from that of an older one.
+    """
+    *others, last = states
+    if not others:
+        return last
+    runs: list[list[PythonFrame]] = []
+    for state in states:
+        start = True
+        for frame in state.frames:
+            if start:
+                runs.append([])
+            runs[-1].append(frame)
+            start = frame.entry
+    places = [run[-1].loop for run in runs]
+    if None not in places:
+        runs.sort(key=lambda run: run[-1].loop or 0)
+    return replace(
+        last,
+        frames=tuple(frame for run in runs for frame in run),
+        loops=tuple(loop for state in states for loop in state.loops),
+        trouble=next((state.trouble for state in states if state.trouble), None),
+        is_attached=None if last.is_attached is None else any(state.is_attached for state in states),
+        others=tuple(others),
+    )
 
 
 def _tid_in_pthread(memory: Memory, pthread: int, known: Mapping[int, int]) -> int | None:

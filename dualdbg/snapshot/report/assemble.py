@@ -61,7 +61,7 @@ class Assembler:
         self._python = captured.states
         holder = captured.python.gil_holder if captured.python is not None else None
         self._holder = next(
-            (tid for tid, state in self._python.items() if holder is not None and state.address == holder),
+            (tid for tid, state in self._python.items() if state.is_at(holder)),
             None,
         )
 
