@@ -204,14 +204,14 @@ class _CoreThreads(ThreadList):
         self._names = dict(captured.names)
 
     async def all(self) -> list[Thread]:
-        holder = self._captured.python.gil_holder if self._captured.python is not None else None
+        holders = self._captured.python.gil_holders if self._captured.python is not None else set()
         states = self._captured.states
         return [
             Thread(
                 one.tid,
                 one.name,
                 self._names.get(one.tid),
-                states[one.tid].is_at(holder) if one.tid in states else None,
+                states[one.tid].is_among(holders) if one.tid in states else None,
             )
             for one in self._captured.threads
             if not is_debuggers(self._names.get(one.tid), states[one.tid].frames if one.tid in states else ())
@@ -230,8 +230,8 @@ class _PythonInCore(PythonSide):
 
     def threads(self) -> list[PythonThread]:
         captured = self._captured
-        holder = captured.python.gil_holder if captured.python is not None else None
-        return [PythonThread.of(tid, state, holder) for tid, state in captured.states.items()]
+        holders = captured.python.gil_holders if captured.python is not None else set()
+        return [PythonThread.of(tid, state, holders) for tid, state in captured.states.items()]
 
     def thread(self, tid: int) -> PythonThread | None:
         return next((one for one in self.threads() if one.tid == tid), None)

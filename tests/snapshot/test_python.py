@@ -15,7 +15,7 @@ from dualdbg.snapshot.cpython.line_tables import line_at
 from dualdbg.snapshot.facts import Lock, ProcessReport, ThreadReport
 from dualdbg.snapshot.take import take
 from tests.snapshot.programs_running import PROGRAMS, running
-from tests.support import other_interpreter, read_ready, wait_until
+from tests.support import OUTSIDE, other_interpreter, read_ready, wait_until
 
 
 @pytest.fixture(params=python_versions.NAMES)
@@ -192,3 +192,12 @@ def test_a_thread_that_runs_code_of_two_interpreters(python: Path) -> None:
         names = [one.function.rpartition(".")[2] for one in frames]
         assert names == ["inner", "<module>", "work", "run", "_bootstrap_inner", "_bootstrap"], thread
         assert thread.stack.note is None
+
+
+def test_each_interpreter_with_a_gil_of_its_own_has_a_thread_that_holds_it(python: Path) -> None:
+    if tuple(map(int, python.name.removeprefix("python").split("."))) < (3, 12):
+        pytest.skip(OUTSIDE + "from 3.12 on an interpreter may have a GIL of its own")
+    with running("two_gils.py", python=python) as pid:
+        # The first one has waited until the other computes.
+        wait_until(lambda: all(one.thread.holds_gil for one in report_of(pid).threads), what="both compute")
+        assert len(report_of(pid).threads) == 2

@@ -46,9 +46,9 @@ class PythonThread:
     is_attached: bool | None = None
 
     @classmethod
-    def of(cls, tid: int, state: PythonThreadState, gil_holder: int | None) -> PythonThread:
-        """What was read of a thread, with the address of the thread state that holds the GIL."""
-        holds_gil = state.is_at(gil_holder) if state.is_attached is None else None
+    def of(cls, tid: int, state: PythonThreadState, gil_holders: set[int]) -> PythonThread:
+        """What was read of a thread, with the addresses of the thread states that hold a GIL."""
+        holds_gil = state.is_among(gil_holders) if state.is_attached is None else None
         return cls(tid, state.frames, holds_gil, state.loops, state.trouble, state.is_attached)
 
     @property
@@ -72,7 +72,7 @@ class PythonSide:
     def threads(self) -> list[PythonThread]:
         """Every Python thread."""
         state, states = self._read(self._reader())
-        return [PythonThread.of(tid, thread, state.gil_holder) for tid, thread in states.items()]
+        return [PythonThread.of(tid, thread, state.gil_holders) for tid, thread in states.items()]
 
     def thread(self, tid: int) -> PythonThread | None:
         """One Python thread, for the price of one; None for a thread that runs no Python."""
@@ -80,7 +80,7 @@ class PythonSide:
         state, states = self._read(reader, with_frames=False)
         if tid not in states:
             return None
-        return PythonThread.of(tid, reader.with_frames(states[tid]), state.gil_holder)
+        return PythonThread.of(tid, reader.with_frames(states[tid]), state.gil_holders)
 
     def names(self) -> dict[int, str]:
         """The names of ``threading.Thread`` objects by OS thread id; other threads have no name."""

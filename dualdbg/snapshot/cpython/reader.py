@@ -65,14 +65,15 @@ class PythonThreadState:
     is_attached: bool | None = None
     others: tuple[PythonThreadState, ...] = ()
 
-    def is_at(self, address: int | None) -> bool:
-        """Whether it, or one of ``others``, is the thread state at that address."""
-        return address in (self.address, *(one.address for one in self.others))
+    def is_among(self, addresses: set[int]) -> bool:
+        """Whether it, or one of ``others``, is a thread state at one of those addresses."""
+        return not addresses.isdisjoint((self.address, *(one.address for one in self.others)))
 
 
 @dataclass
 class PythonState:
-    """The Python side of a process. ``gil_holder`` is the address of a thread state, None while the GIL is free.
+    """The Python side of a process. ``gil_holders``: the addresses of thread states, one for each GIL that is not free.
+    From 3.12 on a sub-interpreter may have its own.
 
     ``main``: the address of the main interpreter's state; 0 before it is made and once it is gone. ``finalizing``:
     Py_FinalizeEx() has begun, so a thread that asks for the GIL is ended or parked.
@@ -82,7 +83,7 @@ class PythonState:
     main: int = 0
     finalizing: bool = False
     threads: list[PythonThreadState] = field(default_factory=list)
-    gil_holder: int | None = None
+    gil_holders: set[int] = field(default_factory=set)
     trouble: str | None = None
 
 
@@ -161,7 +162,7 @@ class PythonReader:
             if layout.gil_pointer is not None:
                 gil = memory.u64(interpreter + layout.gil_pointer)
             if gil and memory.i32(gil + layout.gil_locked) == 1:
-                state.gil_holder = memory.u64(gil + layout.gil_holder)
+                state.gil_holders.add(memory.u64(gil + layout.gil_holder))
         for thread in self._threads(interpreter):
             if len(state.threads) == _MOST_THREADS:
                 break

@@ -59,11 +59,8 @@ class Assembler:
             learnt.rules = rules_of((module.path for module in captured.modules), holder_file)
         self._rules = learnt.rules
         self._python = captured.states
-        holder = captured.python.gil_holder if captured.python is not None else None
-        self._holder = next(
-            (tid for tid, state in self._python.items() if state.is_at(holder)),
-            None,
-        )
+        holders = captured.python.gil_holders if captured.python is not None else set()
+        self._holders = {tid for tid, state in self._python.items() if state.is_among(holders)}
 
     def unwind(self) -> dict[int, Unwound]:
         """The native frames of each thread, by its id."""
@@ -234,7 +231,7 @@ class Assembler:
                 tid=facts.tid,
                 name=facts.name,
                 python_name=captured.names.get(facts.tid),
-                holds_gil=facts.tid == self._holder if has_gil else None,
+                holds_gil=facts.tid in self._holders if has_gil else None,
                 waits_for_gil=waits if captured.python is not None else None,
                 state=None,
             ),

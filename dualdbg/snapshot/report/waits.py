@@ -83,11 +83,9 @@ class Scene:
         self.moved = frozenset[Node]() if earlier is None else frozenset(_moved(earlier, self.shown))
 
     def gil_holder(self, pid: int) -> Node | None:
-        """The thread of a process that holds the GIL; None where no thread is known to."""
-        for thread in self.processes[pid].threads:
-            if thread.thread.holds_gil:
-                return pid, thread.thread.tid
-        return None
+        """The thread of a process that holds the GIL; None where none is known to, and where there are several GILs."""
+        holders = [thread for thread in self.processes[pid].threads if thread.thread.holds_gil]
+        return (pid, holders[0].thread.tid) if len(holders) == 1 else None
 
     def holder_of(self, pid: int, lock: Lock) -> Node | None:
         """The thread of process ``pid`` that has a lock, by what the lock says or by the thread's ``with`` blocks."""
