@@ -98,7 +98,7 @@ class Supervisor:
         sys.stdout.flush()
         sys.stderr.flush()
         reader, writer = os.pipe()
-        gc.freeze()  # as Python's manual has it for fork: what is there is shared, and not looked through any more
+        gc.freeze()  # as Python's manual has it for fork; for the parent alone, which ends without what the tests make
         pid = os.fork()
         if pid == 0:
             os.close(writer)
@@ -118,6 +118,7 @@ class Supervisor:
         return None
 
     def _become_tests_process(self) -> None:
+        gc.unfreeze()  # else what hangs on pytest's own objects would not be let go at the end
         signal.set_wakeup_fd(-1)
         for number, handler in self._handlers.items():
             signal.signal(number, handler)

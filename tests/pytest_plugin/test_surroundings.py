@@ -75,6 +75,17 @@ def test_a_run_in_which_nothing_happens_reads_no_symbols(tmp_path: Path) -> None
         assert heavy not in done.stderr.replace("dualdbg.session_folders", ""), heavy
 
 
+def test_what_hangs_on_pytest_is_let_go_at_the_end(tmp_path: Path) -> None:
+    """A file that nobody closes is written all the same, as without the plugin."""
+    suite = {
+        "conftest.py": "def pytest_configure(config):\n    config.mine, config.written = config, open('written', 'w')\n"
+        "    config.written.write('all of it')\n",
+        "test_it.py": "def test_a(): pass\n",
+    }
+    run_pytest(tmp_path, suite, "--dualdbg")
+    assert (tmp_path / "written").read_text() == "all of it"
+
+
 def test_it_can_be_left_out(tmp_path: Path) -> None:
     done = run_pytest(tmp_path, {"test_it.py": "def test_a(): pass\n"}, "-p", "no:dualdbg")
     assert done.totals == {"passed": 1}
