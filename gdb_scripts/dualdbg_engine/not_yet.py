@@ -33,10 +33,15 @@ def is_of_argument(frame: gdb.Frame, expression: str) -> bool:
     if found is None:
         return False
     try:
-        symbol = gdb.lookup_symbol(found[1], frame.block())[0]
-    except (gdb.error, RuntimeError):
+        block: "gdb.Block | None" = frame.block()
+    except RuntimeError:  # no debug info
         return False
-    return symbol is not None and symbol.is_argument
+    while block is not None:
+        for symbol in block:
+            if symbol.name == found[1]:
+                return bool(symbol.is_argument)
+        block = block.superblock if block.function is None else None
+    return False
 
 
 def _end_of_frame(frame: gdb.Frame) -> int:

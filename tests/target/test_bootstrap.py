@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -156,6 +157,43 @@ def test_a_folder_of_pythonpath_may_have_any_module_of_the_standard_library(
     plain, debugged = both(program, python, tmp_path, tmp_path / "cache")
     assert plain[0].stdout == "begins\n" and plain[0].stderr == "run: random\n"
     assert debugged == plain
+
+
+FROZEN = """
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+import dualdbg_imports
+class Loader:
+    def create_module(self, spec): return None
+    def exec_module(self, module): module.of = "the application"
+class Place:
+    def __init__(self, entry):
+        if entry != "application": raise ImportError(entry)
+    def find_spec(self, name, target=None): return importlib.util.spec_from_loader(name, Loader())
+sys.path_hooks.append(Place)
+for path in sys.argv[2:]:
+    sys.path[0] = path
+    with dualdbg_imports.StandardLibrary():
+        try:
+            import nt
+        except ModuleNotFoundError as error:
+            print(error)
+        else:
+            print(sys.modules.pop("nt").of)
+"""
+
+
+def test_an_application_may_have_the_standard_library_in_a_place_of_its_own(tmp_path: Path) -> None:
+    """As one that is frozen; and a folder, one without a file, and an archive are none."""
+    (tmp_path / "file").mkdir()
+    (tmp_path / "file" / "nt.py").write_text("of = 'the file'")
+    (tmp_path / "folder" / "nt").mkdir(parents=True)
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("nt.py", "of = 'the archive'")
+    places = ["application", *(str(tmp_path / name) for name in ("file", "folder", "archive.zip"))]
+    words = [sys.executable, "-I", "-c", FROZEN, str(BOOTSTRAP), *places]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["the application", *["No module named 'nt'"] * 3]
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(1024, 500), (520, 3), (64, 3)])

@@ -26,6 +26,8 @@ KEPT = (
     "_contextvars",
 )  # it looks for itself in sys.modules at each catch_warnings
 MACHINERY = "<frozen importlib._bootstrap>"  # frames of this file are left out of tracebacks
+# Where the loaders of files are, of folders without a file (None before 3.11), and of archives.
+PLAIN = ("_frozen_importlib_external", "builtins", "zipimport")
 # What pydevd imports for a console of its own and for its runner of tests, which nobody uses here: with all that they
 # import in turn (ssl, email, expat) a fifth of its import, and a dozen libraries for gdb to look at.
 UNUSED = ("xmlrpc.client", "xmlrpc.server", "http.server")
@@ -66,9 +68,12 @@ class StandardLibrary:
             if spec is not None:
                 return spec
         spec = self.path.find_spec(name, self.folders)
-        if spec is None:
-            raise ModuleNotFoundError("No module named %r" % name, name=name)
-        return spec
+        if spec is not None:
+            return spec
+        other = self.path.find_spec(name)
+        if other is None or type(other.loader).__module__ not in PLAIN:
+            return None  # the others may know: an application can be frozen with loaders of its own
+        raise ModuleNotFoundError("No module named %r" % name, name=name)
 
 
 class Imports:
