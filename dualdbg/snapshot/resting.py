@@ -83,7 +83,9 @@ class Resting:
             call, known, end = calls.get(thread.tid), registers.get(thread.tid), ends.get(thread.tid)
             if call is None or known is None or end is None or end - known.sp > _MOST_STACK:
                 continue
-            if call.split()[-2:] != [b"0x%x" % known.sp, b"0x%x" % known.pc]:
+            words = call.split()
+            sp, pc = (int(word, 16) for word in words[-2:]) if len(words) > 2 else (0, 0)  # 0: "running"
+            if sp != known.sp or not known.slept_at(pc):
                 continue  # it has woken since
             found[thread.tid] = Rest(
                 thread, call, known, memory.read(page_of(known.sp), end - page_of(known.sp))

@@ -9,6 +9,7 @@ import pytest
 
 from dualdbg.snapshot.core_file import Core, _read_notes
 from dualdbg.snapshot.interrupted_calls import with_call
+from dualdbg.snapshot.linux.procfs import ThreadFacts
 from dualdbg.snapshot.linux.registers import (
     AARCH64,
     X86_64,
@@ -18,6 +19,7 @@ from dualdbg.snapshot.linux.registers import (
     with_regset,
 )
 from dualdbg.snapshot.linux.system_calls import describe, number_of
+from dualdbg.snapshot.resting import Resting
 from dualdbg.snapshot.unwind.unwinder import RawFrame, Unwinder, Unwound
 from dualdbg.symbols.address_space import Module
 from tests.snapshot.arm64_image import BASE, TEXT, Function, Words, image
@@ -228,6 +230,27 @@ def test_the_call_that_a_stop_interrupted() -> None:
     assert in_call([function], 0x108, **values) == (63, 5, 0x7000, 10, 3, 4, 6)
     assert in_call([function], 0x104, **values) is None
     assert in_call([function], 0x10C, **values) is None  # the call has returned
+
+
+@pytest.mark.parametrize(
+    ("call", "sleeps"),
+    [
+        ("98 0x9 0x80 0x0 0x0 0x0 0x0 0x7000 0x1004", True),  # 0x1000 is its svc
+        ("98 0x9 0x80 0x0 0x0 0x0 0x0 0x7000 0x1000", True),
+        ("98 0x9 0x80 0x0 0x0 0x0 0x0 0x7000 0x1008", False),
+        ("98 0x9 0x80 0x0 0x0 0x0 0x0 0x7010 0x1004", False),
+        ("-1 0x7000 0x1010", False),
+        ("running", False),
+    ],
+)
+def test_a_thread_that_was_held_is_known_to_sleep_by_the_place_of_its_call(call: str, sleeps: bool) -> None:
+    stack = 0x7000
+    registers = registers_from_regset(struct.pack("<34Q", *[0] * 31, stack, 0x1000, 0))
+    thread = ThreadFacts(7, "sleeper", "S", "futex")
+    memory = Words(dict.fromkeys(range(stack, stack + 0x40, 8), 1))
+    told = {7: call.encode() + b"\n"}
+    found = Resting(1).learn([thread], told, {7: registers}, memory, {7: stack + 0x40})
+    assert set(found) == ({7} if sleeps else set())
 
 
 @pytest.mark.parametrize("wait", [98, 101, 115])

@@ -15,6 +15,7 @@ X86_64_SIZE, AARCH64_SIZE = 27 * 8, 34 * 8
 _X86_64_ORDER = (10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16)
 _X86_64_ARGUMENTS = (14, 13, 12, 7, 9, 8)  # rdi rsi rdx r10 r8 r9: a system call's arguments
 _ORIG_RAX, _FS_BASE = 15, 21
+_SVC_SIZE = 4
 _INTERRUPTED = frozenset((4, 512, 513, 514, 516))  # EINTR, and include/linux/errno.h
 
 
@@ -53,6 +54,14 @@ class Registers:
     thread_pointer: int | None = None
     system_call: tuple[int, ...] | None = None
     signature: int = 0
+
+    def slept_at(self, pc: int) -> bool:
+        """Whether a thread that a stop took out of a system call has slept in it at ``pc`` (of /proc/PID/syscall).
+
+        That is behind the instruction of the call. The kernel puts a thread back to this instruction before a tracer
+        sees it on AArch64, and when it goes on, on x86-64 (do_signal in arch/arm64/kernel/signal.c).
+        """
+        return pc == self.pc or (self.architecture is AARCH64 and pc == self.pc + _SVC_SIZE)
 
     @property
     def has_returned(self) -> bool:
