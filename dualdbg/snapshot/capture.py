@@ -468,10 +468,21 @@ def _read_sleeps(result: Captured) -> None:
 
 
 def _is_nobodys(result: Captured, locks: LockReader, lock: Lock) -> bool:
-    """Whether the owner of an RLock is no thread of the process: Python knows threads by pthread_self()."""
-    threads = [result.registers.get(thread.tid) for thread in result.threads]
-    known = {one.thread_pointer for one in threads if one is not None and one.architecture is X86_64}
-    return lock.owner == -1 and len(known) == len(threads) and locks.identity(lock) not in known
+    """Whether the owner of an RLock is no thread of the process.
+
+    Python knows threads by pthread_self(), whose distance from the thread pointer is the same in all of them: none on
+    x86-64, the size of a struct of the C library on AArch64.
+    """
+    registers = [result.registers.get(thread.tid) for thread in result.threads]
+    pointers = {one.thread_pointer if one is not None else None for one in registers}
+    distances = {
+        state.pthread - pointer
+        for tid, state in result.states.items()
+        if tid in result.registers and (pointer := result.registers[tid].thread_pointer)
+    }
+    if lock.owner != -1 or None in pointers or len(distances) != 1:
+        return False
+    return locks.identity(lock) - distances.pop() not in pointers
 
 
 def _is_gone(result: Captured, lock: Lock) -> bool:

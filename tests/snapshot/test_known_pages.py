@@ -230,7 +230,9 @@ def test_a_thread_that_has_woken_since_is_read_anew() -> None:
                 ]
                 assert names == place
                 # What ``read`` calls in glibc has no name where the library is stripped.
-                assert all(_first_name(each.stack.frames) == "read" for each in threads)
+                # Where ``read`` passes the call on by a jump (AArch64) it has no frame.
+                first = [_first_name(each.stack.frames) for each in threads]
+                assert all(one in ("read", name) for one, name in zip(first, names, strict=True)), first
             assert spared > 10
         finally:
             process.kill()

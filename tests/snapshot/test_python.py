@@ -180,7 +180,8 @@ def test_without_stopping() -> None:
         assert reports[0].torn
         thread = thread_named(reports[0], "the worker")
         functions = [frame.function for frame in thread.stack.visible()]
-        assert functions[0] == "read"
+        # Where the C library's ``read`` passes the call on by a jump (AArch64) it has no frame.
+        assert functions[0] in ("read", "generate")
         assert "start" in functions
 
 
