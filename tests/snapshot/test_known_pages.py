@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -230,9 +231,9 @@ def test_a_thread_that_has_woken_since_is_read_anew() -> None:
                 ]
                 assert names == place
                 # What ``read`` calls in glibc has no name where the library is stripped.
-                # Where ``read`` passes the call on by a jump (AArch64) it has no frame.
-                first = [_first_name(each.stack.frames) for each in threads]
-                assert all(one in ("read", name) for one, name in zip(first, names, strict=True)), first
+                # On AArch64 ``read`` passes the call on by a jump, and has no frame.
+                if platform.machine() == "x86_64":
+                    assert all(_first_name(each.stack.frames) == "read" for each in threads)
             assert spared > 10
         finally:
             process.kill()
