@@ -15,7 +15,8 @@ import pytest
 from dualdbg.probes.placement import iced
 from dualdbg.snapshot.unwind.by_function import Functions
 from dualdbg.snapshot.unwind.cfi import CallFrames, How, Row
-from dualdbg.snapshot.unwind.made_frames import gaps, has_gap, rows_of_gaps
+from dualdbg.snapshot.unwind.gaps import gaps, has_gap
+from dualdbg.snapshot.unwind.made_frames import rows_of_gaps
 from dualdbg.snapshot.unwind.stack_effects import OF_CALLER
 from dualdbg.symbols.address_space import AddressSpace
 from dualdbg.symbols.elf.eh_frame import Fde

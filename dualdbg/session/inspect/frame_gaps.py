@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ...model import NativeFrame
-from ...snapshot.unwind.made_frames import frames_of_gaps, has_gap
+from ...snapshot.unwind.gaps import has_gap
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.gdb_feed.unwind_file import made_unwind_file
 from ...symbols.objfile import Objfile
@@ -42,4 +42,7 @@ class FrameGaps:
 
 def file_for_gaps(library: Objfile) -> Path | None:
     """What gdb is to be given for the gaps of a library; None where nothing is known of their code."""
+    # It decodes machine code, which few sessions have to.
+    from ...snapshot.unwind.made_frames import frames_of_gaps
+
     return made_unwind_file(library, frames_of_gaps)

@@ -1,6 +1,5 @@
 """Call frame information for code of which a file has none, made of what the code does.
 
-The code between two entries of the file's own table is a gap; all of the code of a file without a table is one.
 DWARF 5, section 6.4.1, has the form of ``.debug_frame``.
 """
 
@@ -10,41 +9,15 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from ...probes.placement import CannotPlace, iced
-from ...symbols.elf.elf_file import EM_X86_64
 from ...symbols.objfile import Objfile
 from .by_function import Functions
 from .cfi import How, Row
+from .gaps import gaps
 
 _MOST_CODE = 1 << 20  # bytes that are followed; 10 us each
 _RELATIVE = (8, 37)  # R_X86_64_RELATIVE, R_X86_64_IRELATIVE: the addend is an address
 _DATA_FACTOR = -8
 _ADVANCE, _ADVANCE4, _EXTENDED, _UNDEFINED, _SAME, _DEFINE = 0x40, 0x04, 0x11, 0x07, 0x08, 0x0C
-
-
-def has_gap(library: Objfile, vaddr: int) -> bool:
-    """Whether the file has no call frame information of the code at an address."""
-    return library.frames.find(vaddr) is None and any(start <= vaddr < end for start, end in _code(library))
-
-
-def gaps(library: Objfile) -> list[tuple[int, int]]:
-    """Start and end of the code of which it has none."""
-    found = []
-    for start, end in _code(library):
-        for fde in library.frames.between(start, end):
-            if start < fde.start:
-                found.append((start, fde.start))
-            start = max(start, fde.end)
-        if start < end:
-            found.append((start, end))
-    return found
-
-
-def _code(library: Objfile) -> list[tuple[int, int]]:
-    return [
-        (one.address, one.address + one.size)
-        for one in library.elf.sections
-        if one.is_code and one.size and library.elf.machine == EM_X86_64
-    ]
 
 
 def rows_of_gaps(library: Objfile) -> list[tuple[int, int, Row]]:
