@@ -13,7 +13,6 @@ import gdb
 
 from .threads import WORD
 
-NOT_YET = "<not there yet: the function has just been entered>"
 _PART_OF_ARGUMENT = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[\d+\])*")
 
 

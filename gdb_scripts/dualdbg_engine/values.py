@@ -13,9 +13,10 @@ from typing import Any, Dict, Iterator, Tuple, Union
 import gdb
 from dualdbg_helpers import cython_frames, language
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.not_yet import NOT_YET
 
 from .calls import undisturbed
-from .not_yet import NOT_YET, is_not_yet, is_of_argument
+from .not_yet import is_not_yet, is_of_argument
 from .threads import WORD, find_frame
 from .undecided import is_undecided
 

@@ -3,7 +3,6 @@
 That is one that was compiled with older headers of the kernel, or, as with musl, without them.
 """
 
-import ctypes
 import os
 
 _PIDFD_OPEN = 434  # asm-generic/unistd.h: on all processors
@@ -13,6 +12,8 @@ def pidfd_open(pid: int) -> int:
     """A descriptor of the process, which programs that are started do not inherit. Raises OSError."""
     if hasattr(os, "pidfd_open"):
         return os.pidfd_open(pid)
+    import ctypes  # takes long, and most have no need of it
+
     descriptor = int(ctypes.CDLL(None, use_errno=True).syscall(_PIDFD_OPEN, pid, 0))
     if descriptor < 0:
         problem = ctypes.get_errno()

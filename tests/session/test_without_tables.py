@@ -39,7 +39,8 @@ def sleeps(): time.sleep(1000)
 def waits(): threading.Event().wait()
 def waits_long(): queue.Queue().get(timeout=900)
 for one in (sleeps, waits, waits_long): threading.Thread(target=one, daemon=True).start()
-time.sleep(0.1)
+def sleeps_now(one): return open(f"/proc/self/task/{one.native_id}/stat").read().rpartition(") ")[2][0] == "S"
+while not all(map(sleeps_now, threading.enumerate()[1:])): time.sleep(0.01)
 print("here")
 """
 Place = tuple[str, int]
@@ -112,4 +113,4 @@ def test_a_python_with_musl(tmp_path: Path) -> None:
             assert [one for one in stack.frames if isinstance(one, PythonFrame)]
         await driver.finish_run()
 
-    run_session(work, script, "asleep.py:8", launch_options={"python": str(musl_python())})
+    run_session(work, script, "asleep.py:9", launch_options={"python": str(musl_python())})

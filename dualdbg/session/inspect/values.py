@@ -13,6 +13,7 @@ from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
 from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
+from ...shared.not_yet import NOT_YET
 from ...symbols.names.signature import Signature
 from ...waiting import to_its_end
 from ..engines import CodeReading, Evaluating, Reading
@@ -28,7 +29,6 @@ EVALUATION_DEADLINE = patient(3600.0)
 # In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 _NOT_KNOWN = "<not known>"
-_NOT_YET = "<not there yet: the function has just been entered>"  # as gdb's helpers say it, not_yet.py
 _LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4, and
 # AAPCS64, 6.8.2.
@@ -227,7 +227,7 @@ class ValueReader:
 
     async def _with_passed(self, number: int, frame: NativeFrame, values: list[Value]) -> list[Value]:
         """Where an argument is not yet where debug info has it: as the caller has passed it."""
-        found = self.signature_at(frame.pc, False) if any(one.value == _NOT_YET for one in values) else None
+        found = self.signature_at(frame.pc, False) if any(one.value == NOT_YET for one in values) else None
         names = await self._native.argument_names(number, frame.level) if found is not None else None
         if found is None or names is None:
             return values
@@ -238,7 +238,7 @@ class ValueReader:
             return values
         passed = {name: row.value for name, row in zip(names, rows, strict=True) if row.value != _NOT_KNOWN}
         return [
-            replace(one, value=passed.get(one.name, one.value)) if one.value == _NOT_YET else one
+            replace(one, value=passed.get(one.name, one.value)) if one.value == NOT_YET else one
             for one in values
         ]
 
@@ -349,7 +349,7 @@ class ValueReader:
                     if passed is not None:
                         return passed
                 variable = await self._native.evaluate(number, level, expression, style, may_stop)
-                if variable.value == _NOT_YET and isinstance(frame, NativeFrame):
+                if variable.value == NOT_YET and isinstance(frame, NativeFrame):
                     rows = await self._native_variables(tid, frame, style)
                     return next((one for one in rows if one.name == expression), self.native_value(variable))
             except CommandError as error:
