@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.shared import python_versions
+from dualdbg.target import launcher
 
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ROOT / "samples"
@@ -49,6 +51,13 @@ def require(component: T | None, reason: str, *, outside: bool = False) -> T:
     if NO_SKIPS and not outside:
         pytest.fail(f"missing {'in CI' if IN_CI else 'for what was asked for'}: {reason}", pytrace=False)
     pytest.skip(OUTSIDE + reason if outside else reason)
+
+
+def require_compiled_debugpy() -> None:
+    """No test where debugpy is the wheel of Python alone, as on AArch64 and for a Python newer than it."""
+    package = Path(launcher.debugpy_package())
+    compiled = next(package.rglob(f"*{EXTENSION_SUFFIXES[0]}"), None)
+    require(compiled, "this debugpy has no compiled part for this Python and processor", outside=True)
 
 
 def wait_until(predicate: Callable[[], T], seconds: float = 60.0, what: str = "") -> T:

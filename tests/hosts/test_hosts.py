@@ -163,12 +163,13 @@ def test_python_that_is_a_part_of_the_program(ours: Embedded, tmp_path: Path) ->
         assert "number = 20" in dualdbg("stacks", "--locals", pid).stdout
 
 
+@pytest.mark.parametrize("who", ["-DHANDLER_FIRST", "-DSEEN_FIRST"])
 @pytest.mark.parametrize("version", rows.versions())
 def test_nothing_of_an_interpreter_that_has_ended_is_left_for_the_next_one(
-    version: str, tmp_path: Path
+    version: str, who: str, tmp_path: Path
 ) -> None:
     """A thread of the earlier one that wakes in the later one crashes there, up to CPython 3.11."""
-    program = embedded(version).linked(tmp_path / "again", "-std=c++17", source="again.cpp")
+    program = embedded(version).linked(tmp_path / "again", "-std=c++17", who, source="again.cpp")
     done = dualdbg("run", "--native", "--json", "--batch", program, cwd=tmp_path)
     said = "".join(event["text"] for event in done.of("output"))
     assert said.count("0 besides the main thread\n") == 3, done

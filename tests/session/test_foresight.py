@@ -17,6 +17,7 @@ from dualdbg.shared.libraries import is_c_library
 from dualdbg.symbols.address_space import Module
 from dualdbg.symbols.gdb_feed.policy import Load
 from tests.session.driver import DEADLINE, Driver, name, run_session
+from tests.support import require_compiled_debugpy
 
 Env = dict[str, str]
 
@@ -124,6 +125,7 @@ def test_of_debugpys_own_libraries_gdb_gets_no_debug_info(crossing: Path, env: E
         await driver.finish_run()
         return loads
 
+    require_compiled_debugpy()
     loads = run_session(work, crossing, "crossing.py:5", env=env)
     assert loads and Load.WHOLE not in loads
 

@@ -24,7 +24,7 @@ from dualdbg.session import assembly
 from dualdbg.symbols.torch.operators import OperatorTable
 from dualdbg.target import launcher
 from tests.session.driver import Driver, name, run_session
-from tests.support import SAMPLES, wait_until
+from tests.support import SAMPLES, require_compiled_debugpy, wait_until
 
 Env = dict[str, str]
 
@@ -159,6 +159,7 @@ def test_debugpy_is_known_by_the_files_that_the_kernel_maps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An environment that is reached by a link: Python names its files by the link, the kernel does not."""
+    require_compiled_debugpy()
     debugpy = launcher.debugpy_package()
     (tmp_path / "link").symlink_to(debugpy.parent)
     linked = tmp_path / "link" / "debugpy"

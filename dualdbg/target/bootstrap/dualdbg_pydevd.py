@@ -85,11 +85,14 @@ def quick(pydevd: Any, failed: int) -> type:
     class Debugger(pydevd.PyDB):  # type: ignore[misc]
         conditions_may_fail = False
         program_goes_on = False  # when the interpreter has ended: Python is a part of it
+        waits_at_exit = False  # where it has been there since the program began
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
         stopped_in: Any  # by thread: the innermost frame that the user sees
 
         def __init__(self, *given: Any, **named: Any) -> None:
+            if self.waits_at_exit:
+                pydevd.atexit.register(self.wait_until_disposed)  # runs after pydevd's own handler, which is next
             super().__init__(*given, **named)
             self.stopped_in = {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
@@ -232,6 +235,20 @@ def quick(pydevd: Any, failed: int) -> type:
                 os._exit(failed)
             if self.watches is not None:
                 self.watches.end()
+            this = pydevd.threading.current_thread()
+            if self.__dict__.setdefault("disposed_by", this) is this:
+                self.dispose(wait, timeout)
+
+        def wait_until_disposed(self) -> None:
+            """One of pydevd's threads does it where it sees that the main thread is about to end.
+
+            It is left in the middle of it if the interpreter ends; pydevd's exit handler knows of no debugger then.
+            """
+            first = self.__dict__.get("disposed_by")
+            if first is not None and first is not pydevd.threading.current_thread():
+                first.join(2.0)
+
+        def dispose(self, wait: bool, timeout: float) -> None:
             connection: Any = self.__dict__.pop(
                 "_client_socket", None
             )  # else the connection is closed too early

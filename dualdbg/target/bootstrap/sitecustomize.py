@@ -380,6 +380,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
             gc.enable()
     pydevd.PyDB = debugger(pydevd)
     pydevd.PyDB.program_goes_on = settings.get("host", False)
+    pydevd.PyDB.waits_at_exit = True
     if sys.version_info < (3, 12):
         load_beside("dualdbg_settrace").install()
         changes().trace_without_helper_threads()
