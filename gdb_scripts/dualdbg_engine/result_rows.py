@@ -1,22 +1,22 @@
 """The text of what a function has returned, from the registers just behind the return.
 
-By debug info where the function has it, else by the type that the session knows (``dualdbg_helpers/returned.py``). What
-has no value here for certain is said to be not known.
+By debug info where the function has it (``result_places.py``), else by the type that the session knows
+(``dualdbg_helpers/returned.py``). What has no value here for certain is said to be not known.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, Optional
 
 import gdb
 from dualdbg_helpers import abi, context, passed, returned
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.inferior import host_encoding
-from dualdbg_shared.console_text import plain
 
 from . import helpers
+from .entries import machine_of
 from .passed import FAILURES, register_bytes
+from .result_places import X87, Place, place_of
 from .threads import WORD
 from .values import shown_text, type_name
 
@@ -24,22 +24,6 @@ Row = Dict[str, str]
 
 _NOT_KNOWN = "<not known: %s>"
 _NO_TYPE = "nothing tells its type"
-_SMALL = 16  # bytes; what is larger comes back in memory, whatever it is
-# Languages whose classes are returned by the rules of C and C++.
-_C = ("c", "c++", "minimal", "asm", "opencl")
-_INTEGERS = (
-    gdb.TYPE_CODE_INT,
-    gdb.TYPE_CODE_CHAR,
-    gdb.TYPE_CODE_BOOL,
-    gdb.TYPE_CODE_ENUM,
-    gdb.TYPE_CODE_PTR,
-    gdb.TYPE_CODE_REF,
-    gdb.TYPE_CODE_RVALUE_REF,
-    gdb.TYPE_CODE_MEMBERPTR,
-)
-_X87 = ("st0",)
-# Of a class in gdb's ptype: what a compiler makes trivial only where the author has written none, or "= default".
-_SPECIAL = r"^\s*(?:%s\((?:const )?[\w:]*%s(?:<.*>)? ?&&?\)|~%s\((?:void)?\));"
 
 
 def row(
@@ -50,38 +34,46 @@ def row(
     ``kind`` and ``declared`` are as in :class:`returned.Reading`, ``type_`` is that of debug info.
     """
     helpers.load()
-    if abi.architecture(frame.architecture().name()) != abi.X86_64:
+    machine = machine_of(frame)
+    if machine is None:
         return {"type": "", "value": _NOT_KNOWN % "results are not read on this processor"}
     if type_ is not None and declared:
-        return _declared(frame, type_, language)
+        return _declared(frame, type_, language, machine)
     if kind is not None and declared:
-        return _known(frame, kind)
+        return _known(frame, kind, machine)
     return _unknown(frame, "", _NO_TYPE if declared else "the compiler has made this function anew")
 
 
 def _unknown(frame: gdb.Frame, kind: str, why: str) -> Row:
-    return {"type": kind, "value": _NOT_KNOWN % ("%s; rax is 0x%x" % (why, _register(frame, "rax")))}
+    name = returned.INTEGERS[machine_of(frame) or abi.X86_64][0]
+    return {"type": kind, "value": _NOT_KNOWN % ("%s; %s is 0x%x" % (why, name, _register(frame, name)))}
 
 
 def _register(frame: gdb.Frame, name: str) -> int:
     return int(frame.read_register(name)) & WORD
 
 
+def _bytes(frame: gdb.Frame, place: "Place | returned.InRegisters") -> bytes:
+    if place.piece > 8:  # of a vector register, where it is one number
+        halves = frame.read_register("v%s" % place.registers[0])["d"]["u"]
+        return b"".join((int(halves[i]) & WORD).to_bytes(8, "little") for i in range(2))
+    return b"".join(register_bytes(frame, word)[: place.piece] for word in place.registers)
+
+
 # -- without debug info -----------------------------------------------------------------------------
 
 
-def _known(frame: gdb.Frame, kind: str) -> "Optional[Row]":
+def _known(frame: gdb.Frame, kind: str, machine: str) -> "Optional[Row]":
     if kind == returned.VOID:
         return None
-    name, found, target = passed.type_text(kind), returned.result_of(kind), context.shared()
+    name, found, target = passed.type_text(kind), returned.result_of(kind, machine), context.shared()
     if found is None:
         return _unknown(frame, name, "where such a value is returned")
     try:
         if isinstance(found, returned.Made):
             text = found.text(target, _register(frame, "rax"))
         else:
-            data = b"".join(register_bytes(frame, word) for word in found.registers)
-            text = found.text(target, data)
+            text = found.text(target, _bytes(frame, found))
     except FAILURES as error:
         return {"type": name, "value": "<%s>" % getattr(error, "message", error)}
     return {"type": name, "value": printable(text, host_encoding())}
@@ -90,13 +82,13 @@ def _known(frame: gdb.Frame, kind: str) -> "Optional[Row]":
 # -- with debug info --------------------------------------------------------------------------------
 
 
-def _declared(frame: gdb.Frame, type_: gdb.Type, language: str) -> "Optional[Row]":
+def _declared(frame: gdb.Frame, type_: gdb.Type, language: str, machine: str) -> "Optional[Row]":
     plain = type_.strip_typedefs()
     if plain.code == gdb.TYPE_CODE_VOID or not plain.sizeof:
         return None
     name = type_name(type_)
     try:
-        value = _value(frame, type_, plain, language)
+        value = _value(frame, type_, place_of(plain, language, machine))
     except (gdb.error, RuntimeError) as error:
         return {"type": name, "value": "<%s>" % error}
     if value is None:
@@ -104,108 +96,11 @@ def _declared(frame: gdb.Frame, type_: gdb.Type, language: str) -> "Optional[Row
     return {"type": name, "value": shown_text(value)}
 
 
-def _value(frame: gdb.Frame, type_: gdb.Type, plain: gdb.Type, language: str) -> "Optional[gdb.Value]":
-    registers = _registers(plain, language)
-    if registers is None:
+def _value(frame: gdb.Frame, type_: gdb.Type, place: "Optional[Place]") -> "Optional[gdb.Value]":
+    if place is None:
         return None
-    if not registers:
+    if not place.registers:
         return gdb.Value(_register(frame, "rax")).cast(type_.unqualified().pointer()).dereference()
-    if registers == _X87:
+    if place.registers == X87:
         return frame.read_register("st0").cast(type_)
-    data = b"".join(register_bytes(frame, word) for word in registers)
-    return gdb.Value(data[: plain.sizeof], type_)
-
-
-def _registers(plain: gdb.Type, language: str) -> "Optional[Tuple[returned.Word, ...]]":
-    """The registers of a result; none where it is in memory. None: not known."""
-    if plain.code in _INTEGERS or plain.code == gdb.TYPE_CODE_METHODPTR:
-        return returned.INTEGERS[: -(-plain.sizeof // 8)] if plain.sizeof <= _SMALL else None
-    if plain.code == gdb.TYPE_CODE_FLT:
-        return returned.FLOATS[:1] if plain.sizeof <= 8 else _X87 if plain.name == "long double" else None
-    if language not in _C or plain.code not in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
-        return None
-    if plain.sizeof > _SMALL:
-        return ()
-    found = returned.result_of(plain.name or "")
-    if found is not None:
-        return found.registers if isinstance(found, returned.InRegisters) else ()
-    trivial = _is_trivial(plain)
-    if trivial is None:
-        return None
-    if not trivial:
-        return ()
-    classes: List[Optional[str]] = [None] * -(-plain.sizeof // 8)
-    if not _classify(plain, 0, classes):
-        return None
-    return returned.registers_of(tuple(one or passed.SSE for one in classes))
-
-
-def _classify(type_: gdb.Type, offset: int, classes: "List[Optional[str]]") -> bool:
-    """Give each word its class (AMD64 ABI, 3.2.3); False where that is not known."""
-    type_ = type_.strip_typedefs()
-    if type_.code == gdb.TYPE_CODE_ARRAY:
-        low, high = type_.range()
-        inner = type_.target()
-        return all(_classify(inner, offset + i * inner.sizeof, classes) for i in range(high - low + 1))
-    if type_.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
-        return all(
-            not field.bitsize and _classify(field.type, offset + field.bitpos // 8, classes)
-            for field in type_.fields()
-            if hasattr(field, "bitpos") and field.type.sizeof and not _is_empty(field.type)
-        )
-    if type_.code in _INTEGERS and type_.sizeof <= 8:
-        classes[offset // 8] = passed.INTEGER
-        return bool(offset % type_.sizeof == 0)
-    if type_.code == gdb.TYPE_CODE_FLT and type_.sizeof <= 8:
-        classes[offset // 8] = classes[offset // 8] or passed.SSE
-        return bool(offset % type_.sizeof == 0)
-    return False
-
-
-def _is_empty(type_: gdb.Type) -> bool:
-    """Whether a class has no members, as an allocator or a deleter."""
-    type_ = type_.strip_typedefs()
-    if type_.code != gdb.TYPE_CODE_STRUCT:
-        return False
-    return all(_is_empty(field.type) for field in type_.fields() if hasattr(field, "bitpos"))
-
-
-def _is_trivial(type_: gdb.Type) -> "Optional[bool]":
-    """Whether a class is copied and destroyed as its bytes are; None where debug info does not tell.
-
-    gdb shows a destructor or copy constructor that the author has written, and does not say of one whether it is
-    "= default". One that has code somewhere is not.
-    """
-    type_ = type_.strip_typedefs()
-    if type_.code == gdb.TYPE_CODE_ARRAY:
-        return _is_trivial(type_.target())
-    if type_.code not in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
-        return True
-    if type_.code == gdb.TYPE_CODE_STRUCT and type_.dynamic:
-        return None
-    fields = [field for field in type_.fields() if hasattr(field, "bitpos")]
-    if any((field.name or "").startswith("_vptr") for field in fields):
-        return False
-    answers = [_is_trivial(field.type) for field in fields] + [_is_trivial_itself(type_)]
-    if False in answers:
-        return False
-    return None if None in answers else True
-
-
-def _is_trivial_itself(type_: gdb.Type) -> "Optional[bool]":
-    whole = type_.name
-    if whole is None:
-        return True  # it has no name, so it has no constructor
-    gdb.set_convenience_variable(
-        "dualdbg_result", gdb.Value(bytes(max(type_.sizeof, 1))[: type_.sizeof], type_)
-    )
-    shown = plain(gdb.execute("ptype $dualdbg_result", to_string=True))
-    base = re.escape(re.sub(r"<.*", "", whole).rpartition("::")[2])
-    special = _SPECIAL % (base, base, base)
-    if re.search(special, shown, re.MULTILINE) is None:
-        return True
-    try:
-        gdb.decode_line("'%s::~%s'" % (whole, base))
-    except (gdb.error, RuntimeError):
-        return None
-    return False
+    return gdb.Value(_bytes(frame, place)[: type_.sizeof], type_)

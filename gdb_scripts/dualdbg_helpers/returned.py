@@ -1,32 +1,38 @@
 """The result of a function without debug info, by its type: where it is just behind the return, and its text.
 
 Sources: System V ABI for AMD64, 3.2.3 ("Returning of Values"): words in ``rax`` and ``rdx``, ``xmm0`` and ``xmm1``;
-what is made in memory has its address in ``rax``. Itanium C++ ABI, 3.1.3.1: so has an object whose copy or destructor
-is not trivial, whatever its size. A ``std::tuple`` of libstdc++ is one (its move constructor is written out), and has
-its elements from the last to the first.
+what is made in memory has its address in ``rax``. On AArch64 (AAPCS64, 6.9) a result is where a first argument of its
+type would be, and of what is made in memory no register keeps the address. Itanium C++ ABI, 3.1.3.1: in memory is an
+object whose copy or destructor is not trivial, whatever its size. A ``std::tuple`` of libstdc++ is one (its move
+constructor is written out), and has its elements from the last to the first.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
-from .abi import split_list
+from . import placing_arm
+from .abi import AARCH64, X86_64, split_list
 from .passed import INTEGER, Value, object_of, value_of
 from .type_names import template
 
 VOID = "void"
-INTEGERS = ("rax", "rdx")
+INTEGERS = {X86_64: ("rax", "rdx"), AARCH64: ("x0", "x1")}  # the first is also that of an address
 FLOATS = (0, 1)  # the numbers of xmm registers
 
 Word = Union[str, int]
-"""The name of a general register, or the number of an xmm."""
+"""The name of a general register, or the number of an xmm or of a vector register."""
 
 
 class InRegisters(NamedTuple):
-    """A result in registers: those of its words as in :class:`passed.Registers`, and its text from their bytes."""
+    """A result in registers: those of its words as in :class:`passed.Registers`, and its text from their bytes.
+
+    ``piece`` bytes of it are in each.
+    """
 
     registers: Tuple[Word, ...]
     text: Callable[[Any, bytes], str]
+    piece: int = 8
 
 
 class Made(NamedTuple):
@@ -41,19 +47,36 @@ Found = Union[InRegisters, Made]
 
 
 def registers_of(words: Tuple[str, ...]) -> Tuple[Word, ...]:
-    """The registers in which a result of these classes of words comes back."""
-    integers, floats = iter(INTEGERS), iter(FLOATS)
+    """The registers of x86-64 in which a result of these classes of words comes back."""
+    integers, floats = iter(INTEGERS[X86_64]), iter(FLOATS)
     return tuple(next(integers) if word == INTEGER else next(floats) for word in words)
 
 
-def result_of(kind: str) -> Optional[Found]:
-    """Where a result of a type is, and how it is read; None where that is not known."""
+def result_of(kind: str, machine: str) -> Optional[Found]:
+    """Where a result of a type is, and how it is read; None where that is not known.
+
+    ``machine``: one of those of :mod:`abi`.
+    """
+    if machine == AARCH64:
+        return _of_arm(kind)
     value = value_of(kind)
     if kind == "long double":
         return None  # in a register of the x87, which is not read here
     if value is not None and not value.in_memory:
         return InRegisters(registers_of(value.words), _cut(value))
     return _made(kind)
+
+
+def _of_arm(kind: str) -> Optional[InRegisters]:
+    shown = placing_arm.shown_kind(kind)
+    value = value_of(shown) if shown is not None else None
+    ways = placing_arm.ways_of(kind, ())
+    if value is None or len(ways) != 1 or ways[0].copied:
+        return None
+    (way,) = ways
+    if way.vectors:
+        return InRegisters(tuple(range(way.vectors)), _cut(value), way.piece)
+    return InRegisters(INTEGERS[AARCH64][: way.general], _cut(value))
 
 
 def _cut(value: Value) -> Callable[[Any, bytes], str]:

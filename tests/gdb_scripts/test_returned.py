@@ -24,7 +24,7 @@ from tests.support import require
 FUNCTIONS = 250
 SEED = 20260803
 
-pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="results are read on x86-64 alone")
+ON_ARM = platform.machine() == "aarch64"  # no register keeps the address of what is made in memory
 
 
 def string(chance: random.Random) -> tuple[str, str]:
@@ -124,6 +124,10 @@ DECLARED: dict[str, Callable[[random.Random], str]] = {
     "Flags": lambda chance: "{1, 2}",
     "unsigned __int128": lambda chance: f"{chance.randrange(99)}",
 }
+MADE = (
+    "std::string", "std::vector<long>", "std::tuple<bool, double, short>", "Big", "Virtual", "Counted", "Holder",
+    "std::shared_ptr<int>",
+)  # fmt: skip
 MAY_BE_UNKNOWN = ("Defaulted", "Flags", "unsigned __int128", "std::pair<int, double>")
 
 
@@ -180,10 +184,10 @@ def test_results_of_functions_without_debug_info(tmp_path: Path, level: str) -> 
     wrong = [
         (kind, got, text)
         for kind, (got, _), (_, text) in zip(kinds, found, values, strict=False)
-        if got is None or got[1] != text
+        if got is None or (not is_not_known(got[1]) if ON_ARM and is_made(kind) else got[1] != text)
     ]
     assert wrong == []
-    assert all(got[1].startswith("<not known: ") for got, _ in found[len(kinds) :])
+    assert all(is_not_known(got[1]) for got, _ in found[len(kinds) :])
 
 
 @pytest.mark.slow
@@ -198,12 +202,23 @@ def test_results_of_functions_with_debug_info(tmp_path: Path, flags: tuple[str, 
     wrong, unknown = [], set()
     for kind, (got, want) in zip(kinds, found, strict=True):
         text = got[1] if got is not None else None
-        if text is not None and text.startswith("<not known: "):
+        if text is not None and is_not_known(text):
             unknown.add(kind)
         elif _uncounted(text) != _uncounted(want):
             wrong.append((kind, got, want))
     assert wrong == []
-    assert unknown <= set(MAY_BE_UNKNOWN)
+    if ON_ARM:
+        assert unknown >= set(MADE)
+    assert unknown <= {*MAY_BE_UNKNOWN, *((*MADE, "WithEmpty") if ON_ARM else ())}
+
+
+def is_not_known(text: str) -> bool:
+    return text.startswith("<not known: ")
+
+
+def is_made(kind: str) -> bool:
+    """Whether a type of :data:`NAMED` is returned in memory: a class with a copy of its own."""
+    return kind == STRING or kind.startswith(("std::vector<", "std::tuple<"))
 
 
 def _uncounted(text: str | None) -> str | None:
