@@ -92,7 +92,9 @@ def quick(pydevd: Any, failed: int) -> type:
 
         def __init__(self, *given: Any, **named: Any) -> None:
             if self.waits_at_exit:
-                pydevd.atexit.register(self.wait_until_disposed)  # runs after pydevd's own handler, which is next
+                pydevd.atexit.register(
+                    self.wait_until_disposed
+                )  # runs after pydevd's own handler, which is next
             super().__init__(*given, **named)
             self.stopped_in = {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
