@@ -16,6 +16,7 @@ from .blocks import (
     is_inlined,
     is_same,
     outer_function,
+    shown_function,
 )
 
 # GCC's name of a file, in code that was optimised while linking; gdb 12 has <artificial>@0x0.
@@ -84,11 +85,13 @@ def line_of_throw(
 ) -> tuple[str | None, int | None]:
     """File and line of a call by the innermost function there: of one of ``__cxa_throw`` in the file of that function.
 
+    ``call`` is the last byte of the call.
+
     The optimiser gives it the line of what was inlined and is done before (a count of references is given back),
     without a call that is known. Then it is the line of the code in front of the call: the function's own, or the one
     that calls what was inlined there.
     """
-    block, own = inner_function(call), function.symtab.fullname()
+    block, own = shown_function(call), function.symtab.fullname()
     position = gdb.find_pc_line(call)
     if file == own or _NO_FILE in own or block is None or _THROW not in _text(call):
         return file, line

@@ -124,8 +124,9 @@ DECLARED: dict[str, Callable[[random.Random], str]] = {
     "Flags": lambda chance: "{1, 2}",
     "unsigned __int128": lambda chance: f"{chance.randrange(99)}",
 }
+LARGE = (f"std::optional<{VIEW} >", "std::array<bool, 17ul>")  # more than 16 bytes
 MADE = (
-    "std::string", "std::vector<long>", "std::tuple<bool, double, short>", "Big", "Virtual", "Counted", "Holder",
+    *LARGE, "std::string", "std::vector<long>", "std::tuple<bool, double, short>", "Big", "Virtual", "Counted", "Holder",
     "std::shared_ptr<int>",
 )  # fmt: skip
 MAY_BE_UNKNOWN = ("Defaulted", "Flags", "unsigned __int128", "std::pair<int, double>")
@@ -217,8 +218,8 @@ def is_not_known(text: str) -> bool:
 
 
 def is_made(kind: str) -> bool:
-    """Whether a type of :data:`NAMED` is returned in memory: a class with a copy of its own."""
-    return kind == STRING or kind.startswith(("std::vector<", "std::tuple<"))
+    """Whether a type of :data:`NAMED` is returned in memory: a large class, or one with a copy of its own."""
+    return kind == STRING or kind in LARGE or kind.startswith(("std::vector<", "std::tuple<"))
 
 
 def _uncounted(text: str | None) -> str | None:

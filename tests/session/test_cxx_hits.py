@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -265,4 +266,5 @@ def test_a_throw_is_at_a_line_of_the_function_that_is_told(tmp_path: Path) -> No
         return stop.description or ""
 
     told = run_session(work, script, "throw", launch_options={"args": (str(library),)})
-    assert "thrown in add" in told and "throwing.cpp:6" in told, told
+    # GCC for AArch64 makes one of the two throws, at the line of the other.
+    assert re.search("thrown in add.* at throwing.cpp:[68],", told), told

@@ -121,6 +121,11 @@ class StackReader:
             if is_c_library(module.path) or module.path in self.rules.interpreter_libraries:
                 await self.prepare(module)
 
+    async def prepare_all(self) -> None:
+        """:meth:`prepare` all modules there are."""
+        for module in self._image.modules:
+            await self.prepare(module)
+
     async def prepare(self, module: Module) -> None:
         """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols.
 

@@ -18,6 +18,8 @@ from .plan import NativePlan, PythonPlan, Watch
 from .probe import Probe
 from .stop_points import Momentary, StopPoints
 
+_BY_GDB = (Move.NEXT, Move.STEP, Move.UNTIL, Move.NEXT_INSTRUCTION)  # gdb steps over calls, some or all
+
 
 class NativeDeparture:
     """Leaves a native stop: gdb lets the target run."""
@@ -65,6 +67,8 @@ class NativeDeparture:
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
         armed = await self._arm(plan, gdb_thread)
+        if plan.move in _BY_GDB:
+            await self._breakpoints.let_gdb_step()
         with_breakpoints = self._breakpoints.set(plan.places, gdb_thread, momentary)
         await self._breakpoints.all_or_none(with_breakpoints, momentary)
         return armed

@@ -102,6 +102,15 @@ class MomentaryBreakpoints:
         if places.moved_to is not None:
             momentary.chosen.update(await self._at([places.moved_to], gdb_thread, momentary))
 
+    async def let_gdb_step(self) -> None:
+        """Have gdb know its way out of whatever a step of its own may call.
+
+        It sets its breakpoint behind a call at the first instruction of what is called. On x86-64 the return address is
+        on top of the stack there; on AArch64 gdb takes the caller's caller for the caller where it has no frame table.
+        """
+        if await self._native.architecture() == "aarch64":
+            await self._reader.prepare_all()
+
     async def foresee(self, entries: Iterable[int]) -> None:
         """Have gdb read what breakpoints at these entries will need, where that is soon done."""
         places = [(address, self._code.module_at(address)) for address in entries]
