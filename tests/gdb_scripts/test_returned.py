@@ -126,8 +126,8 @@ DECLARED: dict[str, Callable[[random.Random], str]] = {
 }
 LARGE = (f"std::optional<{VIEW} >", "std::array<bool, 17ul>")  # more than 16 bytes
 MADE = (
-    *LARGE, "std::string", "std::vector<long>", "std::tuple<bool, double, short>", "Big", "Virtual", "Counted", "Holder",
-    "std::shared_ptr<int>",
+    *LARGE, "std::string", "std::vector<long>", "std::tuple<bool, double, short>", "Big", "Virtual", "Counted",
+    "Holder", "std::shared_ptr<int>",
 )  # fmt: skip
 MAY_BE_UNKNOWN = ("Defaulted", "Flags", "unsigned __int128", "std::pair<int, double>")
 
