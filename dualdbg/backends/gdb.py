@@ -210,6 +210,8 @@ class GdbEngine(GdbSignals):
         """Look at a core file instead of a process; ``program`` is the file that it ran."""
         if program is not None:
             await self._process.console(f'file "{program}"', _FILE_DEADLINE)
+        # gdb 16 and later take the arguments from the core, and refuse one with a blank if no shell would be told it.
+        await self._process.console("set startup-with-shell on")
         await self._process.console(f"core-file {core}", _FILE_DEADLINE)
 
     async def detach(self) -> None:

@@ -20,7 +20,8 @@ from .samples import PYBIND
 def core(native_samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
     folder = tmp_path_factory.mktemp("core")
-    with running("many_stacks.py", PYTHONPATH=str(native_samples)) as pid:
+    # gdb 16 and later take the program's arguments from the core.
+    with running("many_stacks.py", "with blanks\nand lines", PYTHONPATH=str(native_samples)) as pid:
         subprocess.run(
             [gcore, "-o", str(folder / "core"), str(pid)],
             check=True,

@@ -88,7 +88,7 @@ async def walk(driver: Driver, kind: str) -> list[int]:
     rows.some(
         [
             ("sorts", ("seen = a;", "return a < b"), "seen = v[0]"),
-            ("calls", ("return x + n",), "seen = v[1]"),
+            ("calls", ("seen = x;", "return x + n"), "seen = v[1]"),
             ("once", ("seen = n + 1",), "return seen"),
         ],
         2,

@@ -347,7 +347,7 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
         return Outcome(False, again=NATIVE_MOVES[step.kind])
     if top is not None and step.kind in NATIVE_MOVES and _is_within_line(arrival, top, step):
         return Outcome(False, again=NATIVE_MOVES[step.kind])
-    if top is None or _is_there(top, step, momentary):
+    if top is None or _is_there(arrival, top, step):
         return ENDS
     if is_stub(top):  # the function has ended in a jump to a function of another library
         caller = native_caller(arrival.stack)
@@ -365,15 +365,21 @@ def _line_reached(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
     return GOES_ON if momentary.landings else ENDS
 
 
-def _is_there(top: NativeFrame, step: Step, momentary: Momentary) -> bool:
+def _has_returned(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
+    """Whether the stepped function has. On AArch64 one without a frame has the stack pointer of its caller."""
+    is_above = step.end is not None and top.sp is not None and top.sp >= step.end
+    return is_above and not _is_in_stepped_frame(arrival, step)
+
+
+def _is_there(arrival: Arrival, top: NativeFrame, step: Step) -> bool:
     """Whether a source step is in the user's code again, or still."""
-    if step.end is not None and top.sp is not None and top.sp >= step.end:
+    if _has_returned(arrival, top, step):
         return not is_foreign(top)
     if step.kind == "step" and step.top is not None:
         return not is_between(top) or (is_between(step.top) and top.library == step.top.library)
     if step.top is not None and is_of_system(top) and is_between(top) and not is_of_system(step.top):
         return False  # in a template of a library, into which code of the user was put
-    return top.role is Role.USER and not (momentary.entries and is_header(top))
+    return top.role is Role.USER and not (arrival.momentary.entries and is_header(top))
 
 
 def _detour(arrival: Arrival, step: Step) -> Outcome:
@@ -386,7 +392,7 @@ def _detour(arrival: Arrival, step: Step) -> Outcome:
     top, back = arrival.top, own or user_below(arrival.stack)
     if is_header(top) and is_inlined_in_users(arrival.stack):
         return THE_REST  # of the user's line that the step has come back to
-    if back is None or (step.end is not None and top.sp is not None and top.sp >= step.end):
+    if back is None or _has_returned(arrival, top, step):
         return _through_glue(arrival) or (GOES_ON if arrival.momentary.landings else ENDS)
     if top.inlined:
         return THE_REST
