@@ -17,7 +17,7 @@ from .passed import INTEGER, Value, object_of, value_of
 from .type_names import template
 
 VOID = "void"
-INTEGERS = {X86_64: ("rax", "rdx"), AARCH64: ("x0", "x1")}  # the first is also that of an address
+INTEGERS = {X86_64: ("rax", "rdx"), AARCH64: ("x0", "x1")}  # the first is shown where a value is not known
 FLOATS = (0, 1)  # the numbers of xmm registers
 
 Word = Union[str, int]

@@ -92,9 +92,8 @@ def quick(pydevd: Any, failed: int) -> type:
 
         def __init__(self, *given: Any, **named: Any) -> None:
             if self.waits_at_exit:
-                pydevd.atexit.register(
-                    self.wait_until_disposed
-                )  # runs after pydevd's own handler, which is next
+                # pydevd's own handler is registered next, so it runs before this one.
+                pydevd.atexit.register(self.wait_until_disposed)
             super().__init__(*given, **named)
             self.stopped_in = {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
@@ -239,7 +238,7 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.watches.end()
             this = pydevd.threading.current_thread()
             if self.__dict__.setdefault("disposed_by", this) is this:
-                self.dispose(wait, timeout)
+                self.take_apart(wait, timeout)
 
         def wait_until_disposed(self) -> None:
             """One of pydevd's threads does it where it sees that the main thread is about to end.
@@ -250,7 +249,7 @@ def quick(pydevd: Any, failed: int) -> type:
             if first is not None and first is not pydevd.threading.current_thread():
                 first.join(2.0)
 
-        def dispose(self, wait: bool, timeout: float) -> None:
+        def take_apart(self, wait: bool, timeout: float) -> None:
             connection: Any = self.__dict__.pop(
                 "_client_socket", None
             )  # else the connection is closed too early
