@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dualdbg.patience import patient
 from tests import rows
 
 from ..cli.driver import dualdbg
@@ -158,10 +159,11 @@ def test_a_lazy_row_runs_the_repr_once(client: Client, marks: Path) -> None:
     ("name", "said"),
     [
         ("raises", "the __repr__ of Raises raised Failure: "),
-        ("spins", "the __repr__ of Spins was ended after 5 s"),
+        ("spins", f"the __repr__ of Spins was ended after {patient(5):.0f} s"),
         (
             "sleeps",
-            "the program's code has not returned within 8 s: it is in native code, which cannot be ended",
+            f"the program's code has not returned within {patient(8):.0f} s: "
+            "it is in native code, which cannot be ended",
         ),
         ("ends", "the program's code has ended the program, or its debugger"),
     ],
