@@ -66,6 +66,7 @@ SET = Momentary(
 
 GLUE = NativeFrame(0, 0x700, "dispatcher", file="/pybind11.h", line=5, role=Role.GLUE)
 DEEP_GLUE = replace(GLUE, sp=8)
+OUTER = replace(CALLER, sp=96)  # of the function that called the stepped one
 VECTOR = NativeFrame(0, 0x710, "std::vector::data", file="/usr/include/c++/12/vector", line=5, sp=8)
 INCREF = NativeFrame(
     0, 0x720, "Py_INCREF", file="/usr/include/python3.11/object.h", line=5, sp=16, inlined=True
@@ -270,10 +271,19 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         arrival(
             STEPPED,
             STEP_IN,
-            stack=stack(replace(QSORT, sp=64), CALLER),
+            stack=stack(replace(QSORT, sp=64), OUTER),
             momentary=Momentary(landings={LANDED}),
         ),
         GOES_ON,
+    ),
+    "step in what the function has jumped to, without a frame of its own": (
+        arrival(
+            STEPPED,
+            STEP_IN,
+            stack=stack(replace(QSORT, sp=64), CALLER),
+            momentary=Momentary(landings={LANDED}),
+        ),
+        Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step by lines, on another row of the function, from which control comes to no other line": (
         arrival(
@@ -297,12 +307,12 @@ OUTCOMES: dict[str, tuple[Arrival, Outcome | ArrivalFact]] = {
         Outcome(False, StopPoints(bodies=CALLER.pc, detour=CALLER)),
     ),
     "step out of the function, into a binding layer": (
-        arrival(STEPPED, STEP_IN, stack=stack(replace(GLUE, sp=64), CALLER), momentary=Momentary()),
+        arrival(STEPPED, STEP_IN, stack=stack(replace(GLUE, sp=64), OUTER), momentary=Momentary()),
         Outcome(False, StopPoints(bodies=0x700)),
     ),
     "next back in the C library, and there is a landing": (
         arrival(
-            STEPPED, BELOW, stack=stack(replace(QSORT, sp=64), CALLER), momentary=Momentary(landings={LANDED})
+            STEPPED, BELOW, stack=stack(replace(QSORT, sp=64), OUTER), momentary=Momentary(landings={LANDED})
         ),
         GOES_ON,
     ),
