@@ -238,7 +238,8 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.watches.end()
             this = pydevd.threading.current_thread()
             if self.__dict__.setdefault("disposed_by", this) is this:
-                self.take_apart(wait, timeout)
+                # Not what another class has under this name: an earlier session may have made the one below us.
+                Debugger.take_apart(self, wait, timeout)
 
         def wait_until_disposed(self) -> None:
             """One of pydevd's threads does it where it sees that the main thread is about to end.
