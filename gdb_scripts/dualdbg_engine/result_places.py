@@ -6,7 +6,7 @@ Sources: System V ABI for AMD64, 3.2.3; AAPCS64, 6.8.2 and 6.9; Itanium C++ ABI,
 from __future__ import annotations
 
 import re
-from typing import List, NamedTuple, Optional, Set, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
 import gdb
 from dualdbg_helpers import abi, passed, returned
@@ -81,30 +81,34 @@ def _of_class_on_arm(kind: gdb.Type) -> Optional[Place]:
     found = returned.result_of(kind.name or "", abi.AARCH64)
     if isinstance(found, returned.InRegisters):
         return Place(found.registers, found.piece)
-    sizes: Set[int] = set()  # 0 for what is no number of floating point
-    if not _is_trivial(kind) or not _parts(kind, sizes):
+    sizes: List[int] = []
+    if kind.sizeof > _MOST_FLOATS * _SMALL or not _is_trivial(kind) or not _parts(kind, sizes):
         return None
-    (size,) = sizes if len(sizes) == 1 else (0,)
-    if size and kind.sizeof <= _MOST_FLOATS * size:
-        return Place(tuple(range(kind.sizeof // size)), size)
+    size = sizes[0] if len(set(sizes)) == 1 else 0
+    if size and sum(sizes) != kind.sizeof:
+        return None  # there is something between them, or they are one over the other
+    if size and len(sizes) <= _MOST_FLOATS:
+        return Place(tuple(range(len(sizes))), size)
     return Place(returned.INTEGERS[abi.AARCH64][: -(-kind.sizeof // 8)]) if kind.sizeof <= _SMALL else None
 
 
-def _parts(kind: gdb.Type, sizes: "Set[int]") -> bool:
-    """The sizes of a class's numbers of floating point; False where something is in it by other rules, or is not known.
+def _parts(kind: gdb.Type, sizes: "List[int]") -> bool:
+    """Add the size of each number of floating point in a type, and 0 for all else that is in it.
 
-    By other rules: vectors of the processor, and what is empty, of which compilers have not agreed.
+    False where something is in it by other rules, or is not known. By other rules: vectors of the processor, and what
+    is empty, of which compilers have not agreed.
     """
     kind = kind.strip_typedefs()
     if kind.code == gdb.TYPE_CODE_ARRAY:
-        return not _is_vector(kind) and kind.sizeof > 0 and _parts(kind.target(), sizes)
+        low, high = kind.range()
+        return not _is_vector(kind) and all(_parts(kind.target(), sizes) for _ in range(low, high + 1))
     if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
         fields = [field for field in kind.fields() if hasattr(field, "bitpos")]
         return all(
             bool(field.type.sizeof) and not _is_empty(field.type) and _parts(field.type, sizes)
             for field in fields
         )
-    sizes.add(kind.sizeof if kind.code == gdb.TYPE_CODE_FLT else 0)
+    sizes.append(kind.sizeof if kind.code == gdb.TYPE_CODE_FLT else 0)
     return kind.code == gdb.TYPE_CODE_FLT or kind.code in _INTEGERS
 
 

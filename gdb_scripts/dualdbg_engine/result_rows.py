@@ -54,10 +54,14 @@ def _register(frame: gdb.Frame, name: str) -> int:
 
 
 def _bytes(frame: gdb.Frame, place: "Place | returned.InRegisters") -> bytes:
-    if place.piece > 8:  # of a vector register, where it is one number
-        halves = frame.read_register("v%s" % place.registers[0])["d"]["u"]
-        return b"".join((int(halves[i]) & WORD).to_bytes(8, "little") for i in range(2))
-    return b"".join(register_bytes(frame, word)[: place.piece] for word in place.registers)
+    read = _long_bytes if place.piece > 8 else register_bytes
+    return b"".join(read(frame, word)[: place.piece] for word in place.registers)
+
+
+def _long_bytes(frame: gdb.Frame, number: "returned.Word") -> bytes:
+    """The 16 bytes of a vector register of AArch64."""
+    halves = frame.read_register("v%s" % number)["d"]["u"]
+    return b"".join((int(halves[i]) & WORD).to_bytes(8, "little") for i in range(2))
 
 
 # -- without debug info -----------------------------------------------------------------------------

@@ -122,9 +122,10 @@ class StackReader:
                 await self.prepare(module)
 
     async def prepare_all(self) -> None:
-        """:meth:`prepare` all modules there are."""
+        """:meth:`prepare` all modules of which gdb has nothing."""
         for module in self._image.modules:
-            await self.prepare(module)
+            if not self.is_prepared(module):
+                await self.prepare(module)
 
     async def prepare(self, module: Module) -> None:
         """Give gdb what it needs to unwind through ``module``: its unwind table, or all of its symbols.
