@@ -7,7 +7,7 @@ gdb's words when gdb or the helper refuses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 
 from ..model import NativeFrame
 from . import gdb_answers as shapes
@@ -283,7 +283,7 @@ class GdbHelpers(GdbValues):
         """
         at_return, at_catch = ([list(row) for row in kind] for kind in (returns, catches))
         at_pad = [list(row) for row in pads]
-        wanted = None if result is None else [result.pc, result.sp, result.kind, result.declared]
+        wanted = None if result is None else list(astuple(result))
         return await self._helper(
             shapes.step_end_numbers, "insert-step-ends", gdb_thread, at_return, at_pad, at_catch, wanted
         )

@@ -144,13 +144,15 @@ class WantedResult:
     """Where the function returns to that a step is to leave, as the address and the stack pointer there.
 
     ``kind``: the C++ type of its result as its name or the schema of its operator tells, ``void`` for none; None where
-    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared.
+    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared. ``caller``:
+    start and end of the code around the call, without what the compiler has put aside; None where they are not known.
     """
 
     pc: int
     sp: int
     kind: str | None = None
     declared: bool = True
+    caller: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ _SPECIAL = r"^\s*(?:%s\((?:const )?[\w:]*%s(?:<.*>)? ?&&?\)|~%s\((?:void)?\));"
 
 
 class Place(NamedTuple):
-    """The registers of a result, ``piece`` bytes of it in each; none where it is in memory, at the address in rax."""
+    """The registers of a result, ``piece`` bytes of it in each; none where it is made in memory."""
 
     registers: "Tuple[returned.Word, ...]"
     piece: int = 8
@@ -77,19 +77,22 @@ def _of_class(kind: gdb.Type) -> Optional[Place]:
 
 
 def _of_class_on_arm(kind: gdb.Type) -> Optional[Place]:
-    """What is in memory is not known: the address was passed in x8, and need not be in any register any more."""
     found = returned.result_of(kind.name or "", abi.AARCH64)
     if isinstance(found, returned.InRegisters):
         return Place(found.registers, found.piece)
     sizes: List[int] = []
-    if kind.sizeof > _MOST_FLOATS * _SMALL or not _is_trivial(kind) or not _parts(kind, sizes):
+    trivial = _is_trivial(kind)
+    if found is not None or trivial is False or kind.sizeof > _MOST_FLOATS * _SMALL:
+        return Place(())
+    if not trivial or not _parts(kind, sizes):
         return None
     size = sizes[0] if len(set(sizes)) == 1 else 0
     if size and sum(sizes) != kind.sizeof:
         return None  # there is something between them, or they are one over the other
     if size and len(sizes) <= _MOST_FLOATS:
         return Place(tuple(range(len(sizes))), size)
-    return Place(returned.INTEGERS[abi.AARCH64][: -(-kind.sizeof // 8)]) if kind.sizeof <= _SMALL else None
+    words = -(-kind.sizeof // 8)
+    return Place(returned.INTEGERS[abi.AARCH64][:words] if kind.sizeof <= _SMALL else ())
 
 
 def _parts(kind: gdb.Type, sizes: "List[int]") -> bool:

@@ -6,10 +6,10 @@ By debug info where the function has it (``result_places.py``), else by the type
 
 from __future__ import annotations
 
-from typing import Dict, Optional
+from typing import Dict, List, Optional
 
 import gdb
-from dualdbg_helpers import abi, context, passed, returned
+from dualdbg_helpers import abi, context, passed, result_address, returned
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.inferior import host_encoding
 
@@ -21,26 +21,37 @@ from .threads import WORD
 from .values import shown_text, type_name
 
 Row = Dict[str, str]
+Part = Optional[List[int]]
+"""Start and end of the caller's code around the call; None where they are not known."""
 
+_INSTRUCTION = 4  # bytes of one of AArch64
+_MOST_CODE = 1 << 16  # bytes of a caller's part that is disassembled
 _NOT_KNOWN = "<not known: %s>"
+_NO_PLACE = "where such a value is returned"
+_NO_ADDRESS = "where it was made in memory"
 _NO_TYPE = "nothing tells its type"
 
 
 def row(
-    frame: gdb.Frame, kind: "str | None", type_: "gdb.Type | None", language: str, declared: bool
+    frame: gdb.Frame,
+    kind: "str | None",
+    type_: "gdb.Type | None",
+    language: str,
+    declared: bool,
+    caller: Part,
 ) -> "Optional[Row]":
     """What the function has returned that has just returned to ``frame``; None for nothing.
 
-    ``kind`` and ``declared`` are as in :class:`returned.Reading`, ``type_`` is that of debug info.
+    ``kind``, ``declared`` and ``caller`` are as in :class:`returned.Reading`, ``type_`` is that of debug info.
     """
     helpers.load()
     machine = machine_of(frame)
     if machine is None:
         return {"type": "", "value": _NOT_KNOWN % "results are not read on this processor"}
     if type_ is not None and declared:
-        return _declared(frame, type_, language, machine)
+        return _declared(frame, type_, language, machine, caller)
     if kind is not None and declared:
-        return _known(frame, kind, machine)
+        return _known(frame, kind, machine, caller)
     return _unknown(frame, "", _NO_TYPE if declared else "the compiler has made this function anew")
 
 
@@ -51,6 +62,23 @@ def _unknown(frame: gdb.Frame, kind: str, why: str) -> Row:
 
 def _register(frame: gdb.Frame, name: str) -> int:
     return int(frame.read_register(name)) & WORD
+
+
+def _made_at(frame: gdb.Frame, machine: str, caller: Part) -> "Optional[int]":
+    """The address at which a result has been made; None where it is not known. Raises gdb.error for unreadable code."""
+    if machine == abi.X86_64:
+        return _register(frame, "rax")
+    if caller is None or caller[1] - caller[0] > _MOST_CODE:
+        return None
+    code = frame.architecture().disassemble(caller[0], caller[1] - 1)
+    call = int(frame.pc()) - _INSTRUCTION
+    found = result_address.result_address([(row["addr"], row["asm"]) for row in code], call)
+    if found is None:
+        return None
+    base = _register(frame, found.register)
+    if found.slot is not None:
+        (base,) = context.shared().memory.words(base + found.slot, 1)
+    return (base + found.offset) & WORD
 
 
 def _bytes(frame: gdb.Frame, place: "Place | returned.InRegisters") -> bytes:
@@ -67,18 +95,21 @@ def _long_bytes(frame: gdb.Frame, number: "returned.Word") -> bytes:
 # -- without debug info -----------------------------------------------------------------------------
 
 
-def _known(frame: gdb.Frame, kind: str, machine: str) -> "Optional[Row]":
+def _known(frame: gdb.Frame, kind: str, machine: str, caller: Part) -> "Optional[Row]":
     if kind == returned.VOID:
         return None
     name, found, target = passed.type_text(kind), returned.result_of(kind, machine), context.shared()
     if found is None:
-        return _unknown(frame, name, "where such a value is returned")
+        return _unknown(frame, name, _NO_PLACE)
     try:
         if isinstance(found, returned.Made):
-            text = found.text(target, _register(frame, "rax"))
+            address = _made_at(frame, machine, caller)
+            if address is None:
+                return _unknown(frame, name, _NO_ADDRESS)
+            text = found.text(target, address)
         else:
             text = found.text(target, _bytes(frame, found))
-    except FAILURES as error:
+    except (gdb.error, *FAILURES) as error:
         return {"type": name, "value": "<%s>" % getattr(error, "message", error)}
     return {"type": name, "value": printable(text, host_encoding())}
 
@@ -86,25 +117,29 @@ def _known(frame: gdb.Frame, kind: str, machine: str) -> "Optional[Row]":
 # -- with debug info --------------------------------------------------------------------------------
 
 
-def _declared(frame: gdb.Frame, type_: gdb.Type, language: str, machine: str) -> "Optional[Row]":
+def _declared(
+    frame: gdb.Frame, type_: gdb.Type, language: str, machine: str, caller: Part
+) -> "Optional[Row]":
     plain = type_.strip_typedefs()
     if plain.code == gdb.TYPE_CODE_VOID or not plain.sizeof:
         return None
     name = type_name(type_)
     try:
-        value = _value(frame, type_, place_of(plain, language, machine))
-    except (gdb.error, RuntimeError) as error:
-        return {"type": name, "value": "<%s>" % error}
-    if value is None:
-        return _unknown(frame, name, "where such a value is returned")
-    return {"type": name, "value": shown_text(value)}
+        place = place_of(plain, language, machine)
+        if place is None:
+            return _unknown(frame, name, _NO_PLACE)
+        if place.registers:
+            return {"type": name, "value": shown_text(_in_registers(frame, type_, place))}
+        address = _made_at(frame, machine, caller)
+        if address is None:
+            return _unknown(frame, name, _NO_ADDRESS)
+        made = gdb.Value(address).cast(type_.unqualified().pointer()).dereference()
+        return {"type": name, "value": shown_text(made)}
+    except (gdb.error, RuntimeError, *FAILURES) as error:
+        return {"type": name, "value": "<%s>" % getattr(error, "message", error)}
 
 
-def _value(frame: gdb.Frame, type_: gdb.Type, place: "Optional[Place]") -> "Optional[gdb.Value]":
-    if place is None:
-        return None
-    if not place.registers:
-        return gdb.Value(_register(frame, "rax")).cast(type_.unqualified().pointer()).dereference()
+def _in_registers(frame: gdb.Frame, type_: gdb.Type, place: Place) -> gdb.Value:
     if place.registers == X87:
         return frame.read_register("st0").cast(type_)
     return gdb.Value(_bytes(frame, place)[: type_.sizeof], type_)

@@ -2,9 +2,10 @@
 
 Sources: System V ABI for AMD64, 3.2.3 ("Returning of Values"): words in ``rax`` and ``rdx``, ``xmm0`` and ``xmm1``;
 what is made in memory has its address in ``rax``. On AArch64 (AAPCS64, 6.9) a result is where a first argument of its
-type would be, and of what is made in memory no register keeps the address. Itanium C++ ABI, 3.1.3.1: in memory is an
-object whose copy or destructor is not trivial, whatever its size. A ``std::tuple`` of libstdc++ is one (its move
-constructor is written out), and has its elements from the last to the first.
+type would be, and of what is made in memory no register keeps the address (:mod:`result_address`).
+Itanium C++ ABI, 3.1.3.1: in memory is an object whose copy or destructor is not trivial, whatever its size. A
+``std::tuple`` of libstdc++ is one (its move constructor is written out), and has its elements from the last to the
+first.
 """
 
 from __future__ import annotations
@@ -67,13 +68,13 @@ def result_of(kind: str, machine: str) -> Optional[Found]:
     return _made(kind)
 
 
-def _of_arm(kind: str) -> Optional[InRegisters]:
+def _of_arm(kind: str) -> Optional[Found]:
     shown = placing_arm.shown_kind(kind)
-    value = value_of(shown) if shown is not None else None
-    ways = placing_arm.ways_of(kind, ())
-    if value is None or len(ways) != 1 or ways[0].copied:
+    if shown is None:
         return None
-    (way,) = ways
+    value, way = value_of(shown), placing_arm.ways_of(kind, ())[0]
+    if value is None or way.copied:
+        return _made(shown)
     if way.vectors:
         return InRegisters(tuple(range(way.vectors)), _cut(value), way.piece)
     return InRegisters(INTEGERS[AARCH64][: way.general], _cut(value))

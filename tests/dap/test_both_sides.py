@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -222,7 +223,7 @@ def test_native_breakpoints_that_are_no_lines(client: Client, demo: Path, kind: 
             "disassemble",
             {"memoryReference": frame["instructionPointerReference"], "instructionCount": 40},
         )["instructions"]
-        call = next(row for row in rows if "call" in row["instruction"])
+        call = next(row for row in rows if re.match(r"call|bl\s", row["instruction"]))
         answer = client.request(
             "setInstructionBreakpoints", {"breakpoints": [{"instructionReference": call["address"]}]}
         )

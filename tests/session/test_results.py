@@ -112,12 +112,11 @@ PyModuleDef module = {PyModuleDef_HEAD_INIT, "untyped", nullptr, -1, methods};
 PyMODINIT_FUNC PyInit_untyped() { return PyModule_Create(&module); }
 }
 """
-ON_ARM = platform.machine() == "aarch64"  # no register keeps the address of what is made in memory
-FIRST = "x0" if ON_ARM else "rax"
+FIRST = "x0" if platform.machine() == "aarch64" else "rax"
 SOMEWHERE = f"<not known: where such a value is returned; {FIRST} is 0x"
 WITHOUT_TYPES = {
-    "ns::twice": ("vector<long>", SOMEWHERE if ON_ARM else "[7, 7]"),
-    "ns::pair": ("tuple<long, string>", SOMEWHERE if ON_ARM else '(7, "second")'),
+    "ns::twice": ("vector<long>", "[7, 7]"),
+    "ns::pair": ("tuple<long, string>", '(7, "second")'),
     "ns::odd": ("ns::Odd", SOMEWHERE),
     "ns::plain": ("", f"<not known: nothing tells its type; {FIRST} is 0x8>"),
     "ns::deep": ("double", "3.5"),

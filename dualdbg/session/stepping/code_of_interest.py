@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...backends.native import CallSite
+from ...errors import SymbolError
 from ...known.binding_layers import (
     RUST_LIBRARY,
     bodies_behind,
@@ -19,6 +20,7 @@ from ...shared.libraries import is_cython_runtime, is_pytorch, is_standard_modul
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.code_references import targets
 from ...symbols.elf.elf_file import PF_X
+from ...symbols.function_parts import Part, part_at
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.other_languages import body_of_wrapper
@@ -94,6 +96,13 @@ class CodeOfInterest:
             for segment in module.library.elf.loads()
             if segment.flags & PF_X
         ]
+
+    def part_at(self, pc: int) -> Part | None:
+        """The part of a function at ``pc``; None where the unwind table does not have it, or is garbled."""
+        try:
+            return part_at(self.image, pc)
+        except SymbolError:
+            return None
 
     # -- functions --------------------------------------------------------------------------------
 

@@ -188,10 +188,10 @@ class MomentaryBreakpoints:
 
     def _wanted_result(self, left: Left) -> WantedResult:
         caller, frame = left.caller, left.frame
-        if frame is None:
-            return WantedResult(caller.pc, caller.sp or 0, PYTHON_OBJECT)
-        kind, declared = self._code.result_at(frame.pc)
-        return WantedResult(caller.pc, caller.sp or 0, kind if frame.line is None else None, declared)
+        kind, declared = (PYTHON_OBJECT, True) if frame is None else self._code.result_at(frame.pc)
+        if frame is not None and frame.line is not None:
+            kind = None
+        return WantedResult(caller.pc, caller.sp or 0, kind, declared, self._code.part_at(caller.pc - 1))
 
     async def _entry(self, address: int, ahead: bool = False) -> int:
         """The user's function behind an entry. gdb gets its debug info first, where that is worth having: what a stop

@@ -13,13 +13,17 @@ kinds = json.loads(os.environ["DUALDBG_TEST_KINDS"])  # None: debug info has it
 gdb.execute("break main")
 gdb.execute("run")
 found = []
+code = [line for line in gdb.execute("disassemble main", to_string=True).splitlines() if "<+" in line]
+first, last = (int(line.replace("=>", "").split()[0], 16) for line in (code[0], code[-1]))
 for number, kind in enumerate(kinds):
     entry = int(gdb.parse_and_eval(f"(long)&probe_{number}"))
     gdb.execute(f"tbreak *{entry}")
     gdb.execute("continue")
     assert gdb.selected_frame().pc() == entry, gdb.selected_frame().name()
     place = step_ends.caller_at_entry(1)
-    numbers = step_ends.insert_step_ends(1, [], [], [], [place["pc"], place["sp"], kind, True])
+    numbers = step_ends.insert_step_ends(
+        1, [], [], [], [place["pc"], place["sp"], kind, True, [first, last + 4]]
+    )
     gdb.execute("tbreak between")
     gdb.execute("continue")
     row = returned.step_result()

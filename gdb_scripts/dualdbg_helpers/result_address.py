@@ -1,0 +1,112 @@
+"""Where a call of AArch64 has its result made in memory: what the caller put into x8, by its instructions. Pure.
+
+The address is passed in x8, and no register needs to have it when the function returns (AAPCS64, 6.9). The caller
+computes it just before the call, from the stack pointer or from registers that calls preserve; those are as they were.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Optional, Sequence, Set
+
+from . import arm_code
+from .arm_code import Instruction
+from .att import Row
+
+_X8 = "x8"
+_BASES = ("sp", "x29", *arm_code.PRESERVED)
+_MEMORY = re.compile(r"\[(\w+)(?:, #(-?\w+))?\]$")
+
+
+class Address(NamedTuple):
+    """``offset`` from a register; where ``slot`` is not None, from what is in memory at the register and ``slot``."""
+
+    register: str
+    offset: int
+    slot: Optional[int] = None
+
+
+def result_address(rows: "Sequence[Row]", call: int) -> Optional[Address]:
+    """The address for the result of the call at ``call``, in terms of registers when it has returned. None where that
+    is not known, or where the call has no such result.
+
+    ``rows``: the instructions of the caller's part around the call, without gaps. An x8 that has been written and not
+    been read when the call is made was written for it. What jumps in between from elsewhere would bring an x8 of its
+    own: there nothing is known.
+    """
+    code = [arm_code.parsed(*row) for row in rows]
+    at = next((at for at, one in enumerate(code) if one.address == call), None)
+    if at is None or not code[at].calls or _names(code[at], _X8):
+        return None
+    targets = {one.target for one in code if one.jumps}
+    return _Backwards(_X8).through(code[:at], targets) if call not in targets else None
+
+
+class _Backwards:
+    """What a register holds, followed from the call to where it comes from."""
+
+    def __init__(self, wanted: str) -> None:
+        self._wanted = wanted
+        self._offset = 0
+        self._slot: Optional[int] = None
+        self._passed: Set[str] = set()  # registers that are written later, before the call
+        self._stores = False  # whether memory is written later, before the call
+
+    def through(self, code: "Sequence[Instruction]", targets: "Set[Optional[int]]") -> Optional[Address]:
+        """Where the value comes from, by the instructions before the call. ``targets``: of the function's jumps."""
+        for one in reversed(code):
+            if one.jumps or one.calls or one.returns:
+                return None
+            if self._wanted in one.written():
+                if not self._takes(one):
+                    return None
+                if self._wanted in _BASES and self._wanted not in self._passed:
+                    return Address(self._wanted, self._offset, self._slot)
+            elif self._wanted == _X8 and _names(one, _X8):
+                return None  # it serves something else
+            self._passed |= one.written() | ({"sp"} if _changes_sp(one) else set())
+            self._stores = self._stores or one.name.startswith("st")
+            if one.address in targets or one.name == "bti":
+                return None
+        return None
+
+    def _takes(self, one: Instruction) -> bool:
+        """Go on with the register from which this instruction makes the value."""
+        if self._slot is not None:
+            return False
+        target, *sources = one.operands
+        if target != self._wanted:
+            return False
+        if one.name == "mov" and len(sources) == 1 and re.match(r"x\d|sp$", sources[0]):
+            self._wanted = sources[0]
+            return True
+        number = _number(sources[1:])
+        if one.name in ("add", "sub") and number is not None:
+            self._wanted = sources[0]
+            self._offset += number if one.name == "add" else -number
+            return True
+        found = _MEMORY.match(sources[0]) if one.name in ("ldr", "ldur") and len(sources) == 1 else None
+        if found is None or found[1] not in ("sp", "x29") or self._stores:
+            return False
+        self._wanted, self._slot = found[1], int(found[2] or "0", 0)
+        return True
+
+
+def _number(operands: "Sequence[str]") -> Optional[int]:
+    """The immediate of an addition: ``#0x1, lsl #12``."""
+    number = re.match(r"#(\w+)$", operands[0]) if operands else None
+    shift = re.match(r"lsl #(\w+)$", operands[1]) if len(operands) == 2 else None
+    if number is None or len(operands) > 2 or (len(operands) == 2 and shift is None):
+        return None
+    return int(number[1], 0) << (int(shift[1], 0) if shift is not None else 0)
+
+
+def _names(one: Instruction, register: str) -> bool:
+    return re.search(r"\b[xw]%s\b" % register[1:], " ".join(one.operands)) is not None
+
+
+def _changes_sp(one: Instruction) -> bool:
+    """Whether an instruction writes the stack pointer: ``sub sp, sp, #16``, ``stp x0, x1, [sp, #-16]!``."""
+    last = one.operands[-1] if one.operands else ""
+    is_post = any(re.match(r"\[sp\]$", operand) for operand in one.operands[:-1])
+    return one.operands[:1] == ["sp"] or (last.startswith("[sp") and last.endswith("!")) or is_post
