@@ -144,15 +144,16 @@ class WantedResult:
     """Where the function returns to that a step is to leave, as the address and the stack pointer there.
 
     ``kind``: the C++ type of its result as its name or the schema of its operator tells, ``void`` for none; None where
-    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared. ``caller``:
-    start and end of the code around the call, without what the compiler has put aside; None where they are not known.
+    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared. ``call``:
+    the entry of the function; start and end of the caller's code around the call, without what the compiler has put
+    aside.
     """
 
     pc: int
     sp: int
     kind: str | None = None
     declared: bool = True
-    caller: tuple[int, int] | None = None
+    call: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

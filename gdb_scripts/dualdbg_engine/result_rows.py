@@ -6,14 +6,14 @@ By debug info where the function has it (``result_places.py``), else by the type
 
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, NamedTuple, Optional
 
 import gdb
 from dualdbg_helpers import abi, context, passed, result_address, returned
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.inferior import host_encoding
 
-from . import helpers
+from . import disassembly, helpers
 from .entries import machine_of
 from .passed import FAILURES, register_bytes
 from .result_places import X87, Place, place_of
@@ -21,8 +21,17 @@ from .threads import WORD
 from .values import shown_text, type_name
 
 Row = Dict[str, str]
-Part = Optional[List[int]]
-"""Start and end of the caller's code around the call; None where they are not known."""
+
+
+class Call(NamedTuple):
+    """What is known of a call: the function that it has led to, and ``start`` and ``end`` of the code around it, as far
+    as the unwind table has that together. None where they are not known.
+    """
+
+    entry: Optional[int] = None
+    start: Optional[int] = None
+    end: Optional[int] = None
+
 
 _INSTRUCTION = 4  # bytes of one of AArch64
 _MOST_CODE = 1 << 16  # bytes of a caller's part that is disassembled
@@ -38,20 +47,20 @@ def row(
     type_: "gdb.Type | None",
     language: str,
     declared: bool,
-    caller: Part,
+    call: Call,
 ) -> "Optional[Row]":
     """What the function has returned that has just returned to ``frame``; None for nothing.
 
-    ``kind``, ``declared`` and ``caller`` are as in :class:`returned.Reading`, ``type_`` is that of debug info.
+    ``kind``, ``declared`` and ``call`` are as in :class:`returned.Reading`, ``type_`` is that of debug info.
     """
     helpers.load()
     machine = machine_of(frame)
     if machine is None:
         return {"type": "", "value": _NOT_KNOWN % "results are not read on this processor"}
     if type_ is not None and declared:
-        return _declared(frame, type_, language, machine, caller)
+        return _declared(frame, type_, language, machine, call)
     if kind is not None and declared:
-        return _known(frame, kind, machine, caller)
+        return _known(frame, kind, machine, call)
     return _unknown(frame, "", _NO_TYPE if declared else "the compiler has made this function anew")
 
 
@@ -64,15 +73,17 @@ def _register(frame: gdb.Frame, name: str) -> int:
     return int(frame.read_register(name)) & WORD
 
 
-def _made_at(frame: gdb.Frame, machine: str, caller: Part) -> "Optional[int]":
+def _made_at(frame: gdb.Frame, machine: str, call: Call) -> "Optional[int]":
     """The address at which a result has been made; None where it is not known. Raises gdb.error for unreadable code."""
     if machine == abi.X86_64:
         return _register(frame, "rax")
-    if caller is None or caller[1] - caller[0] > _MOST_CODE:
+    if call.start is None or call.end is None or call.end - call.start > _MOST_CODE:
         return None
-    code = frame.architecture().disassemble(caller[0], caller[1] - 1)
-    call = int(frame.pc()) - _INSTRUCTION
-    found = result_address.result_address([(row["addr"], row["asm"]) for row in code], call)
+    code = frame.architecture().disassemble(call.start, call.end - 1)
+    site = int(frame.pc()) - _INSTRUCTION
+    (target,) = [row["target"] for row in disassembly.calls(site, site + _INSTRUCTION)] or [None]
+    calls_it = target is not None and target == call.entry
+    found = result_address.result_address([(row["addr"], row["asm"]) for row in code], site, calls_it)
     if found is None:
         return None
     base = _register(frame, found.register)
@@ -95,7 +106,7 @@ def _long_bytes(frame: gdb.Frame, number: "returned.Word") -> bytes:
 # -- without debug info -----------------------------------------------------------------------------
 
 
-def _known(frame: gdb.Frame, kind: str, machine: str, caller: Part) -> "Optional[Row]":
+def _known(frame: gdb.Frame, kind: str, machine: str, call: Call) -> "Optional[Row]":
     if kind == returned.VOID:
         return None
     name, found, target = passed.type_text(kind), returned.result_of(kind, machine), context.shared()
@@ -103,7 +114,7 @@ def _known(frame: gdb.Frame, kind: str, machine: str, caller: Part) -> "Optional
         return _unknown(frame, name, _NO_PLACE)
     try:
         if isinstance(found, returned.Made):
-            address = _made_at(frame, machine, caller)
+            address = _made_at(frame, machine, call)
             if address is None:
                 return _unknown(frame, name, _NO_ADDRESS)
             text = found.text(target, address)
@@ -117,9 +128,7 @@ def _known(frame: gdb.Frame, kind: str, machine: str, caller: Part) -> "Optional
 # -- with debug info --------------------------------------------------------------------------------
 
 
-def _declared(
-    frame: gdb.Frame, type_: gdb.Type, language: str, machine: str, caller: Part
-) -> "Optional[Row]":
+def _declared(frame: gdb.Frame, type_: gdb.Type, language: str, machine: str, call: Call) -> "Optional[Row]":
     plain = type_.strip_typedefs()
     if plain.code == gdb.TYPE_CODE_VOID or not plain.sizeof:
         return None
@@ -130,7 +139,7 @@ def _declared(
             return _unknown(frame, name, _NO_PLACE)
         if place.registers:
             return {"type": name, "value": shown_text(_in_registers(frame, type_, place))}
-        address = _made_at(frame, machine, caller)
+        address = _made_at(frame, machine, call)
         if address is None:
             return _unknown(frame, name, _NO_ADDRESS)
         made = gdb.Value(address).cast(type_.unqualified().pointer()).dereference()

@@ -19,13 +19,11 @@ class Reading:
     """How the result of the function is read in which a thread stands innermost, once that has returned.
 
     ``kind``: its C++ type as far as the session knows it, where debug info does not; ``declared``: whether that type is
-    what really comes back, which is not certain of a compiler's clone. ``caller``: start and end of the caller's code
-    around the call, as far as the unwind table has them together; None where they are not known.
+    what really comes back, which is not certain of a compiler's clone. ``call``: what is known of the
+    call, the fields of :class:`result_rows.Call`.
     """
 
-    def __init__(
-        self, number: int, kind: "str | None", declared: bool, caller: "list[int] | None" = None
-    ) -> None:
+    def __init__(self, number: int, kind: "str | None", declared: bool, call: "tuple[int, ...]" = ()) -> None:
         global _noted
         _noted = None
         find_thread(number).switch()
@@ -35,7 +33,7 @@ class Reading:
         symbol = frame.function() if kind is None else None
         self._kind = kind
         self._declared = declared
-        self._caller = caller
+        self._call = call
         self._type: "Optional[gdb.Type]" = symbol.type.target() if symbol is not None else None
         frame.select()
         self._language = language.current()
@@ -45,7 +43,8 @@ class Reading:
         global _noted
         from . import result_rows
 
-        _noted = result_rows.row(frame, self._kind, self._type, self._language, self._declared, self._caller)
+        call = result_rows.Call(*self._call)
+        _noted = result_rows.row(frame, self._kind, self._type, self._language, self._declared, call)
 
 
 def step_result() -> "Optional[Dict[str, str]]":

@@ -26,27 +26,29 @@ class Address(NamedTuple):
     slot: Optional[int] = None
 
 
-def result_address(rows: "Sequence[Row]", call: int) -> Optional[Address]:
+def result_address(rows: "Sequence[Row]", call: int, calls_it: bool) -> Optional[Address]:
     """The address for the result of the call at ``call``, in terms of registers when it has returned. None where that
     is not known, or where the call has no such result.
 
-    ``rows``: the instructions of the caller's part around the call, without gaps. An x8 that has been written and not
-    been read when the call is made was written for it. What jumps in between from elsewhere would bring an x8 of its
-    own: there nothing is known.
+    ``rows``: the instructions of the caller's part around the call, without gaps. ``calls_it``: the call is known to
+    call the function that has returned, which has its result in memory. Else it may call another that has jumped there,
+    and x8 may have served for something; one that has been written and not been read was written for the call. What
+    jumps in between from elsewhere would bring an x8 of its own: there nothing is known.
     """
     code = [arm_code.parsed(*row) for row in rows]
     at = next((at for at, one in enumerate(code) if one.address == call), None)
     if at is None or not code[at].calls or _names(code[at], _X8):
         return None
     targets = {one.target for one in code if one.jumps}
-    return _Backwards(_X8).through(code[:at], targets) if call not in targets else None
+    return _Backwards(_X8, calls_it).through(code[:at], targets) if call not in targets else None
 
 
 class _Backwards:
     """What a register holds, followed from the call to where it comes from."""
 
-    def __init__(self, wanted: str) -> None:
+    def __init__(self, wanted: str, may_be_read: bool) -> None:
         self._wanted = wanted
+        self._may_be_read = may_be_read
         self._offset = 0
         self._slot: Optional[int] = None
         self._passed: Set[str] = set()  # registers that are written later, before the call
@@ -55,13 +57,22 @@ class _Backwards:
     def through(self, code: "Sequence[Instruction]", targets: "Set[Optional[int]]") -> Optional[Address]:
         """Where the value comes from, by the instructions before the call. ``targets``: of the function's jumps."""
         for one in reversed(code):
-            if one.jumps or one.calls or one.returns:
+            if one.calls or one.returns or (one.jumps and not self._falls_through(one)):
                 return None
+            copied = arm_code.copied(one)
             if self._wanted in one.written():
                 if not self._takes(one):
                     return None
-                if self._wanted in _BASES and self._wanted not in self._passed:
+                if self._keeps(self._wanted):
                     return Address(self._wanted, self._offset, self._slot)
+            elif self._may_be_read:
+                if (
+                    copied is not None
+                    and copied[0] == self._wanted
+                    and copied[2] == 8
+                    and self._keeps(copied[1])
+                ):
+                    return Address(copied[1], self._offset, self._slot)
             elif self._wanted == _X8 and _names(one, _X8):
                 return None  # it serves something else
             self._passed |= one.written() | ({"sp"} if _changes_sp(one) else set())
@@ -69,6 +80,14 @@ class _Backwards:
             if one.address in targets or one.name == "bti":
                 return None
         return None
+
+    def _falls_through(self, one: Instruction) -> bool:
+        """Whether the value is the same behind a jump that is not taken."""
+        return self._may_be_read and not one.goes_on and one.target is not None
+
+    def _keeps(self, register: str) -> bool:
+        """Whether a register has behind the return what it has behind the instruction that is looked at."""
+        return register in _BASES and register not in self._passed
 
     def _takes(self, one: Instruction) -> bool:
         """Go on with the register from which this instruction makes the value."""

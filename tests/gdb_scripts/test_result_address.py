@@ -49,7 +49,7 @@ def test_what_is_put_into_x8_before_a_call(
     result_address: Any, code: str, found: tuple[str, int, int | None]
 ) -> None:
     code_rows = rows(code)
-    assert result_address(code_rows, code_rows[-1][0]) == found
+    assert result_address(code_rows, code_rows[-1][0], False) == found
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,32 @@ def test_what_is_not_known(result_address: Any, code: str) -> None:
     at = max(
         (i for i, (_, text) in enumerate(code_rows) if text.startswith("bl")), default=len(code_rows) - 1
     )
-    assert result_address(code_rows, code_rows[at][0]) is None
+    assert result_address(code_rows, code_rows[at][0], False) is None
 
 
 def test_a_call_that_is_not_there_has_no_result(result_address: Any) -> None:
-    assert result_address(rows("add x8, sp, #0x30; bl 0x2000"), BEGIN + 0x100) is None
+    assert result_address(rows("add x8, sp, #0x30; bl 0x2000"), BEGIN + 0x100, True) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("stp x29, x30, [sp, #-32]!; mov x29, sp; mov x19, x8; bl 0x2000", ("x19", 0, None)),
+        ("add x8, x0, x1; mov x20, x8; cbz x0, 0x2000; bl 0x2000", ("x20", 0, None)),
+        ("add x8, sp, #0x30; str x8, [sp, #8]; bl 0x2000", WITH_SP),
+        ("add x8, sp, #0x30; tbz w0, #3, 0x2000; bl 0x2000", WITH_SP),
+        ("mov x19, x8; mov x19, x0; bl 0x2000", None),
+        ("mov x1, x8; bl 0x2000", None),
+        ("mov w19, w8; bl 0x2000", None),
+        ("mov x19, x8; bl 0x3000; bl 0x2000", None),  # x8 is another now
+        ("mov x19, x8; br x1; bl 0x2000", None),
+        ("mov x19, x8; b 0x1008; bl 0x2000", None),
+        ("mov x19, x8; mov x0, x1; bl 0x2000; b.ne 0x1004", None),
+    ],
+)
+def test_what_x8_holds_where_the_call_is_known_to_be_that_of_the_function(
+    result_address: Any, code: str, found: tuple[str, int, int | None] | None
+) -> None:
+    code_rows = rows(code)
+    at = max(i for i, (_, text) in enumerate(code_rows) if text.startswith("bl"))
+    assert result_address(code_rows, code_rows[at][0], True) == found

@@ -191,7 +191,10 @@ class MomentaryBreakpoints:
         kind, declared = (PYTHON_OBJECT, True) if frame is None else self._code.result_at(frame.pc)
         if frame is not None and frame.line is not None:
             kind = None
-        return WantedResult(caller.pc, caller.sp or 0, kind, declared, self._code.part_at(caller.pc - 1))
+        called = self._code.part_at(frame.pc) if frame is not None else None
+        around = self._code.part_at(caller.pc - 1)
+        call = (called[0], *around) if called is not None and around is not None else ()
+        return WantedResult(caller.pc, caller.sp or 0, kind, declared, call)
 
     async def _entry(self, address: int, ahead: bool = False) -> int:
         """The user's function behind an entry. gdb gets its debug info first, where that is worth having: what a stop

@@ -22,7 +22,7 @@ for number, kind in enumerate(kinds):
     assert gdb.selected_frame().pc() == entry, gdb.selected_frame().name()
     place = step_ends.caller_at_entry(1)
     numbers = step_ends.insert_step_ends(
-        1, [], [], [], [place["pc"], place["sp"], kind, True, [first, last + 4]]
+        1, [], [], [], [place["pc"], place["sp"], kind, True, [entry, first, last + 4]]
     )
     gdb.execute("tbreak between")
     gdb.execute("continue")
