@@ -280,16 +280,17 @@ def test_the_frame_of_the_fault_is_told(tmp_path: Path) -> None:
     suite = "import ctypes\ndef helper(): ctypes.string_at(0)\ndef test_it(): helper()\n"
     env = {"GITHUB_ACTIONS": "true"}
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", env=env)
-    stack = r" #0 c\+\+  \w*strlen\w*  libc\S*\n #1 c\+\+  string_at"
+    strlen = r"(\w*strlen\w*|\?\?)"  # the C library's own debug info has the name
+    stack = rf" #0 c\+\+  {strlen}  libc\S*\n #1 c\+\+  (string_at|\?\?)  _ctypes"
     assert re.search(stack, done.out), done.out
-    place = r"SIGSEGV in \w*strlen\w* \(libc[^)]*\), called in helper \(test_it.py:2\)"
+    place = rf"SIGSEGV in {strlen} \(libc[^)]*\), called in helper \(test_it.py:2\)"
     for start, text in (("FAILED ", done.out), ("::error ", done.out), ('message="', done.xml)):
         assert re.search(re.escape(start) + ".*" + place, text), text
 
 
 RECURSION = """
-import ctypes, sys
-sys.setrecursionlimit(10**9)
+import ctypes, resource, sys
+sys.setrecursionlimit(10**9); resource.setrlimit(resource.RLIMIT_STACK, (1 << 20, 1 << 20))
 def f(n): return g(n + 1)
 def g(n): return h(back, n)
 def h(c, n): return c(n)
