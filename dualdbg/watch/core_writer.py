@@ -18,7 +18,7 @@ from ..private_files import new_file
 from ..shared import page_size
 from ..shared.proc_files import read_stat, read_status
 from ..snapshot.linux.memory import open_memory
-from ..snapshot.linux.ptrace import NT_PRSTATUS, regset
+from ..snapshot.linux.ptrace import NT_PRSTATUS, OF_ARM, regset
 from .tracer import Dying
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4
@@ -162,15 +162,17 @@ def _notes(dying: Dying, tids: list[int], areas: list[_Area]) -> bytes:
             with open(f"/proc/{dying.pid}/auxv", "rb") as file:
                 notes += _note(_NT_AUXV, file.read())
             notes += _note(_NT_FILE, _files(areas))
-        floating = regset(tid, _NT_FPREGSET, 4096)
-        if floating is not None:
-            notes += _note(_NT_FPREGSET, floating)
+        for kind in (_NT_FPREGSET, *OF_ARM):
+            found = regset(tid, kind, 4096)
+            if found is not None:
+                notes += _note(kind, found, b"LINUX" if kind in OF_ARM else b"CORE")
     return notes
 
 
-def _note(kind: int, body: bytes) -> bytes:
-    padded = body + b"\0" * (-len(body) % 4)
-    return struct.pack("<III", 5, len(body), kind) + b"CORE\0\0\0\0" + padded
+def _note(kind: int, body: bytes, owner: bytes = b"CORE") -> bytes:
+    owner += b"\0"
+    name, padded = (text + b"\0" * (-len(text) % 4) for text in (owner, body))
+    return struct.pack("<III", len(owner), len(body), kind) + name + padded
 
 
 def _thread_status(dying: Dying, tid: int, registers: bytes) -> bytes:

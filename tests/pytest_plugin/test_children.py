@@ -45,6 +45,7 @@ def test_a_child_that_crashes_is_told_where_the_test_fails(tmp_path: Path, worke
         tmp_path,
         {"test_it.py": _SUITE + "".join(rows)},
         "--dualdbg",
+        *("-W", "ignore::DeprecationWarning"),  # Python 3.12 and later: fork() beside the threads of a worker
         *workers,
         env={"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(tmp_path)},
     )

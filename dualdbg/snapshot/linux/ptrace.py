@@ -39,7 +39,7 @@ CONT, DETACH, GETSIGINFO, SEIZE, INTERRUPT, LISTEN = (
     0x4208,
 )
 NT_PRSTATUS = 1
-_OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)
+OF_ARM = (NT_ARM_TLS, NT_ARM_PAC_MASK, NT_ARM_SYSTEM_CALL)  # beside those of each processor
 EVENT_STOP = 128
 WALL = 0x40000000
 # Seconds; a thread that sleeps uninterruptibly and does not stop by then is left out.
@@ -216,7 +216,7 @@ def read_registers(tid: int) -> Registers | None:
     registers = registers_from_regset(data)
     if registers.architecture is AARCH64:
         registers = replace(registers, signature=0)  # a processor that signs nothing has no such set
-        for kind in _OF_ARM:
+        for kind in OF_ARM:
             more = regset(tid, kind, 512)
             registers = with_regset(registers, kind, more) if more is not None else registers
     return registers
