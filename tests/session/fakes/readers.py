@@ -275,6 +275,9 @@ class FakeCode:
     def is_entry(self, pc: int) -> bool:
         return False
 
+    def part_at(self, pc: int) -> None:
+        return None
+
     def inlined_bodies(self, address: int) -> list[tuple[int, int, str]]:
         return []
 
