@@ -95,7 +95,8 @@ def test_a_process_is_known_as_ours_while_its_program_begins() -> None:
     """subprocess goes on when exec has closed the descriptors; the kernel has no environment of the process yet."""
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
     for _ in range(100):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+        # In a session of its own: else Python 3.13 uses posix_spawn(), which goes on while the child has our memory.
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True) as child:
             known = conftest._has_mark(child.pid)
             child.kill()
         assert known is not False
