@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from pathlib import Path
@@ -280,8 +281,11 @@ def test_the_frame_of_the_fault_is_told(tmp_path: Path) -> None:
     suite = "import ctypes\ndef helper(): ctypes.string_at(0)\ndef test_it(): helper()\n"
     env = {"GITHUB_ACTIONS": "true"}
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", env=env)
-    strlen = r"(\w*strlen\w*|\?\?)"  # the C library's own debug info has the name
-    stack = rf" #0 c\+\+  {strlen}  libc\S*\n #1 c\+\+  (string_at|\?\?)  _ctypes"
+    without = (
+        r"|\?\?" if os.uname().machine == "aarch64" else ""
+    )  # debug info of libc and _ctypes has the names
+    strlen = rf"(\w*strlen\w*{without})"
+    stack = rf" #0 c\+\+  {strlen}  libc\S*\n #1 c\+\+  (string_at{without})  _ctypes"
     assert re.search(stack, done.out), done.out
     place = rf"SIGSEGV in {strlen} \(libc[^)]*\), called in helper \(test_it.py:2\)"
     for start, text in (("FAILED ", done.out), ("::error ", done.out), ('message="', done.xml)):
