@@ -14,6 +14,7 @@ from ..model import State
 from ..session.configured import session_options
 from ..session.options import Options
 from ..session.post_mortem import CoreSession
+from ..snapshot.capture import Held
 from ..waiting import to_its_end
 from .debuggee import Debuggee, Start
 from .permissions import Permissions
@@ -106,12 +107,16 @@ class Sessions:
         """Whether a session of ours holds this process, so that nobody else can stop it."""
         return self.of_process(pid) is not None
 
+    async def held(self, pid: int) -> Held | None:
+        """What gdb says of this process, where a session of ours has it stopped."""
+        id = self.of_process(pid)
+        return None if id is None else await self._open[id].held()
+
     def of_process(self, pid: int) -> str | None:
-        """The session whose process this is."""
-        return next(
-            (one.id for one in self._open.values() if one.is_met and one.session.pid == pid and not one.over),
-            None,
-        )
+        """The session whose process this is. The number of a core's may be that of another one now."""
+        met = (one for one in self._open.values() if one.is_met and not one.over)
+        live = (one for one in met if not isinstance(one.session, CoreSession))
+        return next((one.id for one in live if one.session.pid == pid), None)
 
     def state_of(self, id: object) -> tuple[State | None, bool]:
         """What a session does, and whether it is on a core; None where there is none of this id."""

@@ -89,6 +89,15 @@ class Wanted:
 _STACKS_ALONE = Wanted.for_profile()
 
 
+@dataclass(frozen=True)
+class Held:
+    """A process that a debugger of ours holds: the registers of its threads by thread id, and its open memory where
+    only that may be read."""
+
+    registers: Mapping[int, Registers]
+    memory_file: int | None = None
+
+
 @dataclass
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
@@ -99,7 +108,7 @@ class Captured:
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
     ``faulted``: the thread of which an instruction could not be carried out, and ended the process. ``code`` gives the
-    areas of memory that may be run.
+    areas of memory that may be run. ``stands_still``: a debugger of ours held it all along.
     """
 
     facts: ProcessFacts
@@ -136,6 +145,7 @@ class Captured:
     stubborn: list[int] = field(default_factory=list)
     learnt: Learnt = field(default_factory=Learnt)
     rests: dict[int, Rest] = field(default_factory=dict)
+    stands_still: bool = False
     code: Callable[[], Sequence[tuple[int, int]]] = lambda: _ALL_MEMORY
 
     def is_code(self, address: int) -> bool:
@@ -147,17 +157,15 @@ def capture(
     pid: int,
     stop: bool = True,
     wanted: Wanted = Wanted(),
-    held: Mapping[int, Registers] | None = None,
-    memory_file: int | None = None,
+    held: Held | None = None,
     known: Known | None = None,
 ) -> Captured:
-    """Read process ``pid``. ``held``: a debugger of ours holds it already, with these registers by thread.
-
-    ``memory_file`` is its open memory, where only that may be read. ``known`` is what earlier samples have learnt.
+    """Read process ``pid``. ``held``: a debugger of ours has it. ``known`` is what earlier samples have learnt.
 
     Raises TargetGone, PermissionRefused or TargetError, which say why it cannot be read.
     """
     known = Known(AddressSpace(pid)) if known is None else known
+    memory_file = None if held is None else held.memory_file
     image = known.image
     # To read the map takes as long as all of a stop. That of the last sample will do, and is looked at afterwards.
     is_of_last = stop and held is None and bool(known.pages) and wanted == _STACKS_ALONE
@@ -186,6 +194,7 @@ def capture(
         label=f"rank {rank}" if rank is not None else None,
         world_size=world_size,
         rests=rests,
+        stands_still=held is not None,
     )
     if result.interpreter is not None and (
         wanted.names or wanted.locals or wanted.tasks or wanted.distributed
@@ -201,7 +210,7 @@ def capture(
     if wanted.distributed:
         result.recorders = recorders(result.modules)
     if held is not None:
-        result.registers = dict(held)
+        result.registers = dict(held.registers)
         _read_at_rest(result, memory, image.rows, wanted)
         _read_sleeps(result)
         _read_objects(result, wanted)
@@ -214,7 +223,7 @@ def capture(
         version = known.version
         known.refresh()
         if is_of_last and known.version != version:
-            return capture(pid, stop, wanted, held, memory_file, known)
+            return capture(pid, stop, wanted, held, known)
     learnt = known.learnt
     learnt.modules = learnt.modules or [*image.modules, *vdso_of(image, memory_file)]
     result.modules, result.learnt = learnt.modules, learnt

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from ..errors import DualdbgError
 from ..symbols.address_space import AddressSpace
 from ..symbols.source_lines import SourceLines
-from .capture import Wanted, capture
+from .capture import Held, Wanted, capture
 from .facts import Failure, ProcessReport
 from .known import Known
 from .linux.procfs import is_fork_of
@@ -21,11 +22,13 @@ def take(
     wanted: Wanted,
     lines: SourceLines | None = None,
     known: dict[int, Known] | None = None,
+    held: Mapping[int, Held] = MappingProxyType({}),
 ) -> tuple[list[ProcessReport], list[Failure]]:
     """A report of each process, and the failures. Each process is stopped for its own few milliseconds only.
 
     ``lines`` looks up file and line of native frames, when all processes were read: that takes longer. ``known`` has
-    what earlier samples have learnt of processes, and gets what this one learns.
+    what earlier samples have learnt of processes, and gets what this one learns. ``held``: those that a debugger of
+    ours holds.
     """
     known = {} if known is None else known
     assemblers: list[tuple[int, Assembler]] = []
@@ -33,8 +36,11 @@ def take(
     for pid in pids:
         try:
             one = known.setdefault(pid, Known(AddressSpace(pid)))
-            assembler = Assembler(capture(pid, stop, wanted, known=one))
+            captured = capture(pid, stop, wanted, held.get(pid), one)
+            assembler = Assembler(captured)
             assembler.unwind()
+            if captured.stands_still:
+                captured.memory.late_pages = 0
             assemblers.append((pid, assembler))
         except DualdbgError as error:
             failures.append(Failure(pid, error.message, error.hint))

@@ -1,15 +1,14 @@
-"""What each thread of a process does, by /proc alone: nothing is stopped, and another may hold the process."""
+"""What each thread of a process does. Nothing is stopped, and a debugger may hold the process."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
+from ..errors import PermissionRefused, TargetGone
+from .capture import Held, Wanted, capture
 from .facts import SystemCall
-from .linux.descriptors import describe_descriptor
-from .linux.procfs import descriptor_target, read_threads
-from .linux.registers import AARCH64, X86_64
-from .linux.system_calls import describe, descriptor_of
+from .linux.procfs import read_threads
+from .report.calls import call_of
 
 
 @dataclass(frozen=True)
@@ -20,18 +19,19 @@ class Doing:
     call: SystemCall | None = None
 
 
-def thread_states(pid: int) -> dict[int, Doing]:
-    """By thread. Without the right to trace there are no calls; of a process that has ended there is nothing."""
-    architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
-    found = {}
-    for thread in read_threads(pid, deep=True):
-        call = None
-        if thread.system_call is not None and thread.system_call[0] >= 0:
-            raw = thread.system_call
-            number = descriptor_of(architecture, raw)
-            descriptor = (
-                None if number is None else describe_descriptor(pid, number, descriptor_target(pid, number))
-            )
-            call = SystemCall(describe(architecture, raw[0])[0], raw[1:], descriptor)
-        found[thread.tid] = Doing("" if thread.state in "tT" else thread.state, call)
-    return found
+def thread_states(pid: int, held: Held | None = None) -> dict[int, Doing]:
+    """By thread. Without the right to trace there are no calls; of a process that has ended there is nothing.
+
+    ``held``: a debugger of ours holds it, which hides from /proc the call that a thread is in; its registers tell.
+    """
+    try:
+        captured = capture(pid, stop=False, wanted=Wanted(names=False), held=held)
+    except PermissionRefused:
+        return {thread.tid: Doing(_shown(thread.state)) for thread in read_threads(pid, deep=False)}
+    except TargetGone:
+        return {}
+    return {one.tid: Doing(_shown(one.state), call_of(captured, one)) for one in captured.threads}
+
+
+def _shown(state: str) -> str:
+    return "" if state in "tT" else state

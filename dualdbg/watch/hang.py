@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..errors import DualdbgError
-from ..snapshot.capture import Captured, Wanted, capture
+from ..snapshot.capture import Captured, Held, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport
 from ..snapshot.linux.targets import find_targets
 from ..snapshot.other_processes import with_other_processes
@@ -138,7 +138,7 @@ def _take(tracer: Tracer, pid: int, stop: bool, wanted: Wanted, while_held: Call
     states = tracer.states(pid)
     began = time.monotonic()
     try:
-        captured = capture(pid, wanted=wanted, held=tracer.hold(pid))
+        captured = capture(pid, wanted=wanted, held=Held(tracer.hold(pid)))
         assembler = Assembler(captured)
         assembler.unwind()
         while_held()

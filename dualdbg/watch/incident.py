@@ -13,7 +13,7 @@ from ..errors import DualdbgError
 from ..known.crash_signals import FAULTS
 from ..model import NativeFrame, signal_in_words
 from ..shared.proc_files import read_status
-from ..snapshot.capture import Captured, Wanted, capture
+from ..snapshot.capture import Captured, Held, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport, ThreadReport
 from ..snapshot.report.assemble import SIGNAL_FRAME, Assembler
 from ..snapshot.report.finding import Finding
@@ -89,7 +89,7 @@ def of_crash_unread(dying: Dying) -> Incident:
 
 def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
     states = {tid: state for tid, state in tracer.states(dying.pid).items() if tid != dying.tid}
-    held = tracer.hold(dying.pid)
+    held = Held(tracer.hold(dying.pid))
     captured = capture(dying.pid, wanted=Wanted(locals=True), held=held)
     assembler = Assembler(captured)
     assembler.unwind()

@@ -37,3 +37,50 @@ def test_each_thread_says_what_it_does(breakpoint: str, tmp_path: Path) -> None:
         assert not any(line.endswith(": ") for line in found.text.splitlines() if line.startswith("["))
 
     with_server(work)
+
+
+WAITERS = """
+import os, select, threading, time
+lock = threading.Lock()
+ours, _theirs = os.pipe()
+polled = select.poll()
+polled.register(ours, select.POLLIN)
+threading.Thread(target=polled.poll, args=(1_000_000,), daemon=True, name="poller").start()
+def holder():
+    with lock:
+        time.sleep(1_000)
+def wants():
+    with lock:
+        pass
+threading.Thread(target=holder, daemon=True, name="holder").start()
+while not lock.locked():
+    time.sleep(0.01)
+threading.Thread(target=wants, daemon=True, name="waiter").start()
+while sum(open(f"/proc/self/task/{one}/stat").read().split()[2] == "S" for one in os.listdir("/proc/self/task")) < 3:
+    time.sleep(0.01)
+while True:
+    os.getppid()
+"""
+
+
+@pytest.mark.processes
+def test_a_stop_by_gdb_hides_no_wait(tmp_path: Path) -> None:
+    """Neither the first one, nor one that has made the kernel restart the calls."""
+    script = tmp_path / "waiters.py"
+    script.write_text(WAITERS)
+
+    async def work(tools: Tools) -> None:
+        session = (await tools("run", program=str(script), breakpoints=["getppid"])).data["session"]
+        for _ in range(3):
+            found = await tools("stacks", session=session)
+            told = {
+                row["name"]: row.get("activity") for one in found.data["groups"] for row in one["threads"]
+            }
+            assert "poll of descriptor" in told["poller"] and "pipe" in told["poller"], told
+            assert "futex" in told["waiter"], told
+            said = await tools("diagnose", session=session)
+            assert [row["kind"] for row in said.data["findings"]] == ["lock"], said.text
+            assert "waiter" in said.text and "not stopped" not in said.text
+            assert (await tools("continue_until", session=session)).data["state"] == "native-stopped"
+
+    with_server(work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Annotated
@@ -17,7 +17,7 @@ from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import State, Task
 from ...session.post_mortem import CoreSession
-from ...snapshot.capture import Wanted
+from ...snapshot.capture import Held, Wanted
 from ...snapshot.core_file import report_core
 from ...snapshot.facts import Failure, ProcessReport, ThreadReport
 from ...snapshot.linux.targets import find_targets
@@ -232,7 +232,8 @@ async def _outside(
     failures: list[Failure] = []
     for stop in (True, False):
         some = [pid for pid in pids if sessions.traces(pid) is not stop]
-        read, failed = await in_thread(_take, some, stop, wanted, lines)
+        held = {pid: one for pid in some if (one := await sessions.held(pid)) is not None}
+        read, failed = await in_thread(_take, some, stop, wanted, lines, held)
         reports, failures = [*reports, *read], [*failures, *failed]
     if wanted.locks:
         reports = await in_thread(with_other_processes, reports)
@@ -240,9 +241,9 @@ async def _outside(
 
 
 def _take(
-    pids: Sequence[int], stop: bool, wanted: Wanted, lines: SourceLines
+    pids: Sequence[int], stop: bool, wanted: Wanted, lines: SourceLines, held: Mapping[int, Held]
 ) -> tuple[list[ProcessReport], list[Failure]]:
-    return take(pids, stop=stop, wanted=wanted, lines=lines)
+    return take(pids, stop=stop, wanted=wanted, lines=lines, held=held)
 
 
 async def _of_session(debuggee: Debuggee) -> ProcessReport:
@@ -253,7 +254,7 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
     except TargetError:  # there is none yet, or it cannot be read
         python = None
     is_core = isinstance(debuggee.session, CoreSession)  # whose number may be that of another process now
-    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid)
+    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid, await debuggee.held())
     if debuggee.session.state is State.PYTHON_STOPPED:
         doing.pop(debuggee.thread(None), None)  # it waits for the debugger
     reports = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Protocol
@@ -18,7 +17,6 @@ from ...model import Notice
 from ...patience import patient
 from ...snapshot.capture import Captured, Wanted, capture
 from ...snapshot.facts import ProcessReport, ThreadReport
-from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
 from ...snapshot.report.assemble import Assembler
 from ...snapshot.report.telling_frame import where
 from ...target.calls import MeetingPoint
@@ -26,6 +24,7 @@ from ...target.launcher import BOOTSTRAP, Meeting, check_view, debugpy_package
 from ..announcement import announce_start
 from ..breakpoints.table import BreakpointTable
 from ..halts import Halts
+from ..inspect.held import held_by_gdb
 from ..loop import Loop
 from ..ports import HeldThreads
 from ..transitions.beginning import keep_held, run_for_a_moment
@@ -136,16 +135,10 @@ class PythonControl:
 
     async def _look(self) -> tuple[Captured, ProcessReport]:
         """The process as it stands: registers from gdb, the rest from memory."""
-        native = self._native
-        architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
-        names = list(debugger_names(architecture))
-        held = {}
-        for number, tid in (await native.threads()).items():
-            held[tid] = from_debugger(architecture, await native.registers(number, names))
+        held = await held_by_gdb(self._native, self._breakpoints.image)
 
         def read() -> tuple[Captured, ProcessReport]:
-            file = self._breakpoints.image.memory_file
-            captured = capture(self._loop.state.pid, wanted=Wanted(names=False), held=held, memory_file=file)
+            captured = capture(self._loop.state.pid, wanted=Wanted(names=False), held=held)
             return captured, Assembler(captured).report()
 
         return await in_thread(read)

@@ -20,13 +20,11 @@ from ...symbols.source_lines import SourceLines
 from ...symbols.torch.compiled_code import with_program_lines
 from ..capture import Captured
 from ..cpython.reader import PythonThreadState
-from ..facts import Lock, ProcessReport, SystemCall, ThreadReport
+from ..facts import Lock, ProcessReport, ThreadReport
 from ..known import Code, Place
-from ..linux.descriptors import describe_descriptor
 from ..linux.procfs import ThreadFacts
-from ..linux.registers import Registers
-from ..linux.system_calls import describe, descriptor_of
 from ..unwind.unwinder import Unwinder, Unwound
+from .calls import call_of
 
 # A thread that waits for the GIL stands in one of these; only the C library's wait functions are called from them.
 _GIL_WAITS = frozenset(
@@ -99,7 +97,7 @@ class Assembler:
             python=".".join(map(str, version)) if version else None,
             threads=threads,
             stopped=captured.seconds_stopped,
-            torn=captured.seconds_stopped is None and not captured.is_core,
+            torn=captured.seconds_stopped is None and not (captured.is_core or captured.stands_still),
             notes=(*self._notes(), *_left_out(len(ours))),
             tasks=with_visible_frames(captured.tasks, self._rules) if captured.tasks is not None else None,
             distributed=captured.distributed,
@@ -223,8 +221,7 @@ class Assembler:
         state = self._python.get(facts.tid)
         stack, native = self._stack(facts, unwound, state)
         waits = waits_for_gil(native)
-        registers = captured.registers.get(facts.tid)
-        call = self._system_call(facts, registers)
+        call = call_of(captured, facts)
         has_gil = captured.python is not None and captured.python.layout.has_gil
         return ThreadReport(
             thread=Thread(
@@ -282,29 +279,6 @@ class Assembler:
         if state is not None and state.trouble:
             return state.trouble
         return None
-
-    def _system_call(self, facts: ThreadFacts, registers: Registers | None) -> SystemCall | None:
-        if registers is None:
-            return None
-        raw = registers.system_call
-        if raw is None and facts.pc == registers.pc:  # AArch64, of a call that a stop ends
-            raw = facts.system_call
-        # It had not waited there: the stop met it on its way out of the call, which had been carried out. (What was
-        # waiting may have a result too, of the part of its data that was written before the stop.)
-        if registers.has_returned and raw != facts.system_call and not self._captured.is_core:
-            raw = None
-        if raw is None:
-            return None
-        name, _ = describe(registers.architecture, raw[0])
-        number, sends = self._captured.polled.get(
-            facts.tid, (descriptor_of(registers.architecture, raw), None)
-        )
-        descriptor = None
-        if number is not None and not self._captured.is_core:
-            target = self._captured.descriptors.get(facts.tid)
-            descriptor = describe_descriptor(self._captured.facts.pid, number, target)
-        limit, sleep = self._captured.limits.get(facts.tid), self._captured.sleeps.get(facts.tid)
-        return SystemCall(name, raw[1:], descriptor, sends, limit, sleep)
 
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:
