@@ -9,9 +9,7 @@ from typing import Any
 from ..console.output_pipes import OutputPipes
 from ..errors import CommandError
 from ..model import Event, Frame, Language, Output, Stack, State
-from ..session.inspect.held import held_by_gdb
 from ..session.session import Session
-from ..snapshot.capture import Held
 from ..waiting import first_of
 from .news import News
 from .program_output import ProgramOutput
@@ -114,12 +112,6 @@ class Debuggee:
     def over(self) -> bool:
         """Whether the session is."""
         return self.session.ended.is_set()
-
-    async def held(self) -> Held | None:
-        """What gdb says of the process where it has it stopped."""
-        if not self.session.native_held.is_set():
-            return None
-        return await held_by_gdb(self.session.native, self.session.breakpoints.image)
 
     async def started(self) -> None:
         """Wait until the start is over: the program runs, or stands. Raises what it has failed by."""

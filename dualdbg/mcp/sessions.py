@@ -108,9 +108,9 @@ class Sessions:
         return self.of_process(pid) is not None
 
     async def held(self, pid: int) -> Held | None:
-        """What gdb says of this process, where a session of ours has it stopped."""
+        """This process for a snapshot, where gdb has it stopped in a session of ours."""
         id = self.of_process(pid)
-        return None if id is None else await self._open[id].held()
+        return None if id is None else await self._open[id].session.inspector.held()
 
     def of_process(self, pid: int) -> str | None:
         """The session whose process this is. The number of a core's may be that of another one now."""

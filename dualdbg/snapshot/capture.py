@@ -91,8 +91,7 @@ _STACKS_ALONE = Wanted.for_profile()
 
 @dataclass(frozen=True)
 class Held:
-    """A process that a debugger of ours holds: the registers of its threads by thread id, and its open memory where
-    only that may be read."""
+    """A process that a debugger of ours holds: registers by thread; its open memory, where only that may be read."""
 
     registers: Mapping[int, Registers]
     memory_file: int | None = None
@@ -211,6 +210,8 @@ def capture(
         result.recorders = recorders(result.modules)
     if held is not None:
         result.registers = dict(held.registers)
+        # That we hold a thread is no state of the program.
+        result.threads = [replace(one, state="") if one.state in "tT" else one for one in result.threads]
         _read_at_rest(result, memory, image.rows, wanted)
         _read_sleeps(result)
         _read_objects(result, wanted)

@@ -254,7 +254,7 @@ async def _of_session(debuggee: Debuggee) -> ProcessReport:
     except TargetError:  # there is none yet, or it cannot be read
         python = None
     is_core = isinstance(debuggee.session, CoreSession)  # whose number may be that of another process now
-    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid, await debuggee.held())
+    doing = {} if is_core else await in_thread(thread_states, debuggee.session.pid, await inspector.held())
     if debuggee.session.state is State.PYTHON_STOPPED:
         doing.pop(debuggee.thread(None), None)  # it waits for the debugger
     reports = []

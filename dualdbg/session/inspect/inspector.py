@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
+from ...snapshot.capture import Held
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.roles import assign_roles
@@ -47,6 +48,7 @@ from .debugpy_frames import (
     with_templates,
     without_chained,
 )
+from .held import held_by_gdb
 from .held_frames import HeldFrames
 from .left_out import LeftOut
 from .python_objects import NeedsCode
@@ -113,6 +115,12 @@ class Inspector:
         self.reader.forget()
         if event.thread is not None and event.gdb_thread is not None:
             self._gdb_threads[event.thread] = event.gdb_thread
+
+    async def held(self) -> Held | None:
+        """The process for a snapshot, while gdb shows a stop; None while it lets the process run."""
+        if not self._loop.native_held.is_set():
+            return None
+        return await held_by_gdb(self._native, self.reader.image)
 
     # -- debugpy --------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class StackReader:
     ) -> None:
         self.python_side = PythonSide(image)
         self._native = native
-        self._image = image
+        self.image = image
         self._policy = policy
         self._hidden = hidden
         self.emit: Callable[[Event], None] = lambda _event: None
@@ -87,13 +87,13 @@ class StackReader:
     @property
     def rules(self) -> RoleRules:
         """How frames are told apart, in this process."""
-        if self._rules is None or self._rules_version != self._image.version:
-            modules = self._image.modules
+        if self._rules is None or self._rules_version != self.image.version:
+            modules = self.image.modules
             found = find_interpreter(modules)
             files = (module.path for module in modules)
             holder = found.module if found is not None else None
             self._rules = rules_of(files, holder, self._hidden, self._policy.glue_patterns)
-            self._rules_version = self._image.version  # Python may be loaded later
+            self._rules_version = self.image.version  # Python may be loaded later
         return self._rules
 
     def load_of(self, module: Module) -> Load:
@@ -109,7 +109,7 @@ class StackReader:
 
     async def prepare_at(self, address: int) -> bool:
         """:meth:`prepare` the module of an address. False where there is none, or gdb has what it is to be given."""
-        module = self._image.module_at(address)
+        module = self.image.module_at(address)
         if module is None or (module.path, module.start) in self._prepared:
             return False
         await self.prepare(module)
@@ -117,13 +117,13 @@ class StackReader:
 
     async def prepare_below(self) -> None:
         """:meth:`prepare` what each stack has code of: the C library and the interpreter."""
-        for module in self._image.modules:
+        for module in self.image.modules:
             if is_c_library(module.path) or module.path in self.rules.interpreter_libraries:
                 await self.prepare(module)
 
     async def prepare_all(self) -> None:
         """:meth:`prepare` all modules of which gdb has nothing."""
-        for module in self._image.modules:
+        for module in self.image.modules:
             if not self.is_prepared(module):
                 await self.prepare(module)
 
@@ -237,7 +237,7 @@ class StackReader:
 
     async def libraries_left(self) -> None:
         """Modules are gone. What gdb was given for them must not be used for what is loaded there next."""
-        there = {(module.path, module.start) for module in self._image.modules}
+        there = {(module.path, module.start) for module in self.image.modules}
         for key in self._prepared.keys() - there:
             module = self._prepared.pop(key)
             self._in_lines.pop(key, None)
@@ -309,7 +309,7 @@ class StackReader:
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:
-            module = self._image.module_at(frame.pc)
+            module = self.image.module_at(frame.pc)
             if module is None or module.library is None:
                 continue
             if (module.path, module.start) not in self._prepared:
@@ -320,16 +320,16 @@ class StackReader:
         """The module of an inlined function of which gdb has the name alone."""
         for frame in frames:
             if frame.inlined and frame.source_language in (PLAIN_CXX, None):
-                module = self._image.module_at(frame.pc)
+                module = self.image.module_at(frame.pc)
                 if module is not None and (module.path, module.start) in self._plain:
                     return module
         return None
 
     def _named(self, frame: NativeFrame) -> NativeFrame:
         """The frame with the best name. Most frames of a stack were there at the stop before."""
-        if self._names_version != self._image.version or len(self._names) > _MANY_NAMES:
+        if self._names_version != self.image.version or len(self._names) > _MANY_NAMES:
             self._names.clear()
-            self._names_version = self._image.version
+            self._names_version = self.image.version
         text = frame.function, frame.file, frame.line, frame.source_language
         key = frame.pc, frame.is_call, frame.inlined, *text
         if key not in self._names:
@@ -340,8 +340,8 @@ class StackReader:
         return replace(known, level=frame.level, sp=frame.sp)
 
     def _name(self, frame: NativeFrame) -> NativeFrame:
-        function, library = self._image.describe(frame.pc, is_return=frame.is_call)
-        language = self._image.language_at(frame.pc, is_return=frame.is_call)
+        function, library = self.image.describe(frame.pc, is_return=frame.is_call)
+        language = self.image.language_at(frame.pc, is_return=frame.is_call)
         if language == "cython" and frame.line is not None:
             return self._of_cython(replace(frame, library=library), function)
         written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
@@ -360,7 +360,7 @@ class StackReader:
 
         A wrapper into which its body was inlined keeps its C name, for the body has a frame of its own.
         """
-        module = self._image.module_at(frame.pc)
+        module = self.image.module_at(frame.pc)
         c_name = (frame.function or "").partition("(")[0]
         if module is None or module.library is None or not c_name.startswith("__pyx_"):
             return frame if frame.inlined else replace(frame, function=function or frame.function)
