@@ -164,8 +164,7 @@ class Pybind:
         runtime = self._target.mappings.in_interpreter("_PyRuntime")
         if runtime is None:
             raise LayoutMissing("The symbol _PyRuntime is not there, so pybind11's tables are not found.")
-        # pyruntimestate.interpreters.head: Include/internal/pycore_runtime.h of each version
-        state = self._memory.pointer(runtime + (32 if self._layout.minor < 11 else 40))
+        state = self._memory.pointer(runtime + self._head_of_interpreters(runtime))
         types, seen = self._target.decoder(Types), set()
         for place in range(state, state + _STATE, 8):
             self._target.budget.tick()
@@ -181,3 +180,9 @@ class Pybind:
                     yield address
             except (Implausible, Unreadable):
                 continue
+
+    def _head_of_interpreters(self, runtime):
+        """The offset of ``interpreters.head`` in ``_PyRuntime`` (Include/internal/pycore_runtime.h of each version)."""
+        if self._layout.minor < 13:
+            return 32 if self._layout.minor < 11 else 40
+        return self._memory.u64(runtime + 40)  # its debug offsets say so: runtime_state.interpreters_head
