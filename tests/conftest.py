@@ -250,8 +250,9 @@ def _has_mark(pid: int) -> bool | None:
 def _is_in_exec(pid: int) -> bool:
     """Whether a new program begins there, which has its descriptors closed and no environment yet: it may be ours."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    state, flags, environment_ends = fields[0], int(fields[6]), int(fields[48])  # proc_pid_stat(5): 3, 9, 51
-    return state not in "ZX" and not flags & _KERNEL_THREAD and environment_ends == 0
+    # proc_pid_stat(5): 3, 9, 27. The kernel sets the end of the code behind the last of the environment.
+    state, flags, code_ends = fields[0], int(fields[6]), int(fields[24])
+    return state not in "ZX" and not flags & _KERNEL_THREAD and code_ends == 0
 
 
 def _descends_from_us(pid: int) -> bool:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import TypeVar
@@ -76,6 +76,19 @@ def wait_until(predicate: Callable[[], T], seconds: float = 60.0, what: str = ""
             pytest.fail(f"not within {seconds} s: {what or getattr(predicate, '__name__', predicate)}")
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
+
+
+def wait_until_gone(processes: Iterable[psutil.Process], seconds: float = 120.0) -> None:
+    """Until all of them have ended. psutil's own wait raises EINVAL of pidfd_open(2), where one is reaped just then."""
+
+    def lives(process: psutil.Process) -> bool:
+        try:
+            return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    left = list(processes)
+    wait_until(lambda: not any(map(lives, left)), seconds, f"the end of {left}")
 
 
 def keep_output_at_ctrl_c() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.patience import patient
 from tests.cli.driver import Terminal, terminal
+from tests.support import wait_until_gone
 
 Write = Callable[..., Path]
 """Writes the text of a program (and, if given, under a name) and returns its path."""
@@ -358,5 +358,4 @@ def test_a_closed_terminal_ends_everything(program: Write) -> None:
         family = [psutil.Process(screen.child.pid)]
         family += family[0].children(recursive=True)
         screen.child.close(force=False)
-        _, alive = psutil.wait_procs(family, timeout=patient(120))
-        assert not alive
+        wait_until_gone(family)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from dualdbg.session.inferiors import Caller, is_wanted
 from tests import rows
-from tests.cli.driver import SECONDS, Done, dualdbg, json_run
-from tests.support import KERNEL_TELLS, SAMPLES, name_of, other_interpreter
+from tests.cli.driver import Done, dualdbg, json_run
+from tests.support import KERNEL_TELLS, SAMPLES, name_of, other_interpreter, wait_until_gone
 
 PROGRAMS = Path(__file__).parent / "programs"
 CHILDREN = PROGRAMS / "children.py"
@@ -111,8 +110,7 @@ def test_nothing_is_left_when_dualdbg_is_killed() -> None:
         us, *family = run.family()
         assert len([process for process in family if name_of(process) == "gdb"]) == 2
         us.kill()
-        _, alive = psutil.wait_procs(family, timeout=SECONDS)
-        assert alive == []
+        wait_until_gone(family)
 
 
 def test_only_what_fits_the_pattern_joins() -> None:
