@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...backends import events as engine
 from ...backends import python as debugpy
@@ -30,7 +30,6 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
-from ...snapshot.capture import Held
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.roles import assign_roles
@@ -48,13 +47,15 @@ from .debugpy_frames import (
     with_templates,
     without_chained,
 )
-from .held import held_by_gdb
 from .held_frames import HeldFrames
 from .left_out import LeftOut
 from .python_objects import NeedsCode
 from .stack_reader import StackReader
 from .thread_list import ThreadList
 from .values import ValueReader
+
+if TYPE_CHECKING:
+    from ...snapshot.capture import Held
 
 _DEADLINE = patient(20.0)  # seconds for debugpy to answer
 _THREAD_ID = "__import__('pydevd').threading.get_native_id()"
@@ -120,6 +121,8 @@ class Inspector:
         """The process for a snapshot, while gdb shows a stop; None while it lets the process run."""
         if not self._loop.native_held.is_set():
             return None
+        from .held import held_by_gdb  # with all that takes snapshots, of which most sessions want nothing
+
         return await held_by_gdb(self._native, self.reader.image)
 
     # -- debugpy --------------------------------------------------------------------------------
