@@ -36,11 +36,8 @@ def take(
     for pid in pids:
         try:
             one = known.setdefault(pid, Known(AddressSpace(pid)))
-            captured = capture(pid, stop, wanted, held.get(pid), one)
-            assembler = Assembler(captured)
+            assembler = Assembler(capture(pid, stop, wanted, held.get(pid), one))
             assembler.unwind()
-            if captured.stands_still:
-                captured.memory.late_pages = 0
             assemblers.append((pid, assembler))
         except DualdbgError as error:
             failures.append(Failure(pid, error.message, error.hint))

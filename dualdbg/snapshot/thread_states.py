@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import PermissionRefused, TargetGone
+from ..errors import TargetError
 from .capture import Held, Wanted, capture
 from .facts import SystemCall
 from .linux.procfs import read_threads
@@ -20,16 +20,14 @@ class Doing:
 
 
 def thread_states(pid: int, held: Held | None = None) -> dict[int, Doing]:
-    """By thread. Without the right to trace there are no calls; of a process that has ended there is nothing.
+    """By thread. Where the process cannot be read there are no calls; of one that is no more there is nothing.
 
     ``held``: a debugger of ours holds it, which hides from /proc the call that a thread is in; its registers tell.
     """
     try:
         captured = capture(pid, stop=False, wanted=Wanted(names=False), held=held)
-    except PermissionRefused:
+    except TargetError:
         return {thread.tid: Doing(_shown(thread.state)) for thread in read_threads(pid, deep=False)}
-    except TargetGone:
-        return {}
     return {one.tid: Doing(_shown(one.state), call_of(captured, one)) for one in captured.threads}
 
 

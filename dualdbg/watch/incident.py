@@ -94,7 +94,6 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
     assembler = Assembler(captured)
     assembler.unwind()
     output = captured_output(dying.pid)
-    captured.memory.late_pages = 0  # it still stands still
     report = with_states(assembler.report(SourceLines()), states)
     before = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
     if dying.info.sender == dying.pid:
@@ -181,9 +180,9 @@ def _without_handler(thread: ThreadReport) -> ThreadReport:
 
 
 def with_states(report: ProcessReport, states: Mapping[int, str]) -> ProcessReport:
-    """Every thread was held by us, which is no state of the program: those from before, and nothing has moved."""
+    """Every thread was held by us, which is no state of the program: those from before."""
     threads = tuple(replace(thread, state=states.get(thread.thread.tid, "")) for thread in report.threads)
-    return replace(report, threads=threads, torn=False)
+    return replace(report, threads=threads)
 
 
 def libraries_of(captured: Captured) -> tuple[Library, ...]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from dualdbg.shared.proc_files import stat_of
+from dualdbg.snapshot.thread_states import Doing, thread_states
 from tests.mcp.driver import Tools, with_server
+from tests.support import wait_until
 
 PROGRAM = """
 import os, socket, threading, time
@@ -67,6 +71,14 @@ while call(waiter)[4:5] != ["0x0"] or {call(one)[0] for one in others} & {"runni
 while True:
     os.getppid()
 """
+
+
+@pytest.mark.processes
+def test_of_a_process_that_has_ended_the_state_is_told_until_its_parent_knows() -> None:
+    with subprocess.Popen(["true"]) as process:
+        wait_until(lambda: stat_of(process.pid).state == "Z")
+        assert thread_states(process.pid) == {process.pid: Doing("Z")}
+    assert thread_states(process.pid) == {}
 
 
 @pytest.mark.processes

@@ -281,9 +281,8 @@ def test_the_frame_of_the_fault_is_told(tmp_path: Path) -> None:
     suite = "import ctypes\ndef helper(): ctypes.string_at(0)\ndef test_it(): helper()\n"
     env = {"GITHUB_ACTIONS": "true"}
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg", env=env)
-    without = (
-        r"|\?\?" if os.uname().machine == "aarch64" else ""
-    )  # debug info of libc and _ctypes has the names
+    # Debug info of libc and _ctypes has the names.
+    without = r"|\?\?" if os.uname().machine == "aarch64" else ""
     strlen = rf"(\w*strlen\w*{without})"
     stack = rf" #0 c\+\+  {strlen}  libc\S*\n #1 c\+\+  (string_at{without})  _ctypes"
     assert re.search(stack, done.out), done.out

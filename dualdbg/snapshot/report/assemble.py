@@ -69,6 +69,8 @@ class Assembler:
                 for facts in captured.threads
                 if facts.tid in captured.registers
             }
+            if captured.stands_still:  # as yet, so that nothing of this was read late
+                captured.memory.late_pages = 0
         return self._unwound
 
     def _unwind(self, tid: int) -> Unwound:
