@@ -28,7 +28,7 @@ demo: tools-run $(VENV)/.installed-run ## stop in PyTorch's randn, with Python a
 
 test: tools-test $(VENV)/.installed-dev ## all tests, with the real gdb, debugpy and PyTorch
 	@echo "running all tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder \
+	@$(BIN)/python -m pytest -p tests.progress -n $(WORKERS) --maxprocesses=8 --dist loadfile --no-loadscope-reorder \
 		$(PYTEST_ARGS)
 
 test-all: export DUALDBG_TEST_ALL = 1

@@ -43,8 +43,9 @@ def test_a_workflow_runs_what_is_there(workflow: Path) -> None:
 def test_a_job_may_do_what_it_says_and_ends(workflow: Path) -> None:
     content = read(workflow)
     assert content["permissions"] == {"contents": "read"}
+    longest = 350 if "schedule" in content[True] else 120  # YAML 1.1 reads `on` as a boolean
     for name, job in content["jobs"].items():
-        assert job["timeout-minutes"] <= 120, name
+        assert job["timeout-minutes"] <= longest, name
         assert job.get("permissions", {}) in ({}, {"id-token": "write"}), name
 
 
