@@ -9,7 +9,6 @@ import pytest
 
 from dualdbg.model import Exited, NativeFrame, Reason
 from samples.walks.build import HERE, build
-from tests import rows
 from tests.session.driver import Driver, name, run_session
 
 THROWS = "import sample_throws\nsample_throws.run(1)\nprint('done')\n"
@@ -22,11 +21,6 @@ c = sample_pybind.call_back(double, 10.0)
 print(c)
 """
 WALKS = HERE / "walks.py"
-
-
-@pytest.fixture(params=["0", "2"])
-def optimize(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def line_of(text: str, source: str = "sample_throws.cpp", nth: int = 0) -> int:
@@ -57,90 +51,42 @@ def drive(tmp_path: Path, text: str, optimize: str, spec: str, work: object, sta
     run_session(work, script, spec, env={"PYTHONPATH": str(build(optimize, static=static))})  # type: ignore[arg-type]
 
 
-CASES = {
-    # the line of the breakpoint, the steps, and the handler
-    "next over a call that throws": (
-        "fail(code);",
-        0,
-        ["next"],
-        "catch (const std::runtime_error& error)",
-        0,
-    ),
-    "finish of the function that throws": (
-        "throw std::runtime_error",
-        0,
-        ["finish"],
-        "catch (const std::runtime_error& error)",
-        0,
-    ),
-    "next over a throw that goes on": (
-        "            throw;",
-        0,
-        ["next"],
-        "catch (std::runtime_error error)",
-        0,
-    ),
-    "finish through a recursion with destructors": (
-        "fail(1);",
-        0,
-        ["finish"],
-        "catch (const std::exception& error)",
-        0,
-    ),
-    "step out of the function that throws": (
-        "throw std::runtime_error",
-        0,
-        ["next"],
-        "catch (const std::runtime_error& error)",
-        0,
-    ),
-    "until over a call that throws": (
-        "fail(code);",
-        0,
-        ["until"],
-        "catch (const std::runtime_error& error)",
-        0,
-    ),
-    "next to a handler of everything": ("fail(code);", 1, ["next"], "catch (...)", 0),
-    "next through a recursion with destructors": (
-        "fail(1);",
-        0,
-        ["next"],
-        "catch (const std::exception& error)",
-        0,
-    ),
-}
+RUNTIME_ERROR = "catch (const std::runtime_error& error)"
+STD_EXCEPTION = "catch (const std::exception& error)"
+# What is done, the line where it begins (and which of its kind), the kind of step, the handler where it ends.
+CASES = [
+    ("next over a call that throws", "fail(code);", 0, "next", RUNTIME_ERROR),
+    ("until over a call that throws", "fail(code);", 0, "until", RUNTIME_ERROR),
+    ("finish of the function that throws", "throw std::runtime_error", 0, "finish", RUNTIME_ERROR),
+    ("step out of the function that throws", "throw std::runtime_error", 0, "next", RUNTIME_ERROR),
+    ("next over a throw that goes on", "            throw;", 0, "next", "catch (std::runtime_error error)"),
+    ("finish through a recursion with destructors", "fail(1);", 0, "finish", STD_EXCEPTION),
+    ("next through a recursion with destructors", "fail(1);", 0, "next", STD_EXCEPTION),
+    ("next to a handler of everything", "fail(code);", 1, "next", "catch (...)"),
+]
 
 
-@pytest.mark.parametrize("case", rows.some(((one,) for one in CASES.values()), 4), ids=CASES.keys())
-def test_a_step_ends_at_the_handler(
-    tmp_path: Path, optimize: str, case: tuple[str, int, list[str], str, int]
-) -> None:
-    text, nth, kinds, handler, nth_handler = case
-    spec = f"sample_throws.cpp:{line_of(text, nth=nth)}"
-
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        await forget_breakpoints(driver)
-        for kind in kinds:
-            stop = await driver.step(kind)
-        assert stop.reason is Reason.STEP
-        assert in_handler(stop.frame, handler, nth_handler), stop.frame
-
-    drive(tmp_path, THROWS, optimize, spec, work)
-
-
-def test_a_step_ends_at_the_handler_with_the_runtime_in_the_extension(tmp_path: Path, optimize: str) -> None:
-    text, _, kinds, handler, _ = CASES["next over a call that throws"]
+@pytest.mark.parametrize("linked", ["0", "2", "static"])
+def test_a_step_over_a_throw_ends_at_its_handler(tmp_path: Path, linked: str) -> None:
+    """Each case in a run of its own of the same functions: unoptimised, optimised, with the C++ library linked in."""
+    cases = CASES[:1] if linked == "static" else CASES
 
     async def work(driver: Driver) -> None:
         await driver.stop()
-        await forget_breakpoints(driver)
-        for kind in kinds:
+        for what, text, nth, kind, handler in cases:
+            (row,) = await driver.session.breakpoints.add(f"sample_throws.cpp:{line_of(text, nth=nth)}")
+            stop = await driver.resume()
+            assert stop.breakpoints == (row.id,), what
+            await driver.session.breakpoints.remove(row.id)
             stop = await driver.step(kind)
-        assert in_handler(stop.frame, handler), stop.frame
+            assert stop.reason is Reason.STEP, what
+            assert in_handler(stop.frame, handler), (what, stop.frame)
+            assert name((await driver.resume()).frame) == "throws.py:3", what
 
-    drive(tmp_path, THROWS, optimize, f"sample_throws.cpp:{line_of(text)}", work, static=True)
+    text = (
+        f"import sample_throws\nfor number in range({len(cases) + 1}):\n    sample_throws.run(number | 1)\n"
+    )
+    drive(tmp_path, text, linked.replace("static", "0"), "throws.py:3", work, linked == "static")
 
 
 def test_next_passes_a_handler_in_a_function_that_it_calls(tmp_path: Path) -> None:
