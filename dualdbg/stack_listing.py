@@ -15,7 +15,7 @@ from .snapshot.report.finding import Finding
 from .snapshot.report.fold import Group, Member, fold, frame_key, ranges
 from .snapshot.report.movement import Movement
 from .snapshot.report.recursion import runs
-from .snapshot.report.sleeps import sleepers
+from .snapshot.report.sleeps import sleepers, waits_with_limit
 from .snapshot.report.wording import activity
 from .terminal_text import cleaned, visible
 
@@ -28,6 +28,7 @@ NOTHING_WRONG = (
     "Nothing that looks wrong: no thread waits for another one that is known, for a lock of its own, for a descriptor, "
     "a child process or a notification."
 )
+_NOTHING_FOR_GOOD = "Nothing that looks wrong: no thread is known to wait for good."
 
 
 class StackListing:
@@ -67,7 +68,8 @@ class StackListing:
         """What is wrong in these processes, in words; where nothing is, who of them sleeps for a set time."""
         if not findings:
             asleep = "".join(f"  {line}\n" for line in sleepers(cleaned(list(processes))))
-            return f"{NOTHING_WRONG}\n{asleep}\n"
+            limited = any(waits_with_limit(thread) for process in processes for thread in process.threads)
+            return f"{_NOTHING_FOR_GOOD if limited else NOTHING_WRONG}\n{asleep}\n"
         lines = [self._style.paint("stop", "What is seen")]
         for finding in cleaned(list(findings), _OF_SEVERAL_LINES):
             first, *rest = finding.text.split("\n")

@@ -50,7 +50,8 @@ def chain(address: int) -> List[List[Any]]:
     file, line, found = place.symtab.fullname(), line_in(place, address), []
     for block in blocks.functions_shown(address):
         function = block.function
-        found.append([function.print_name, file, line])
+        # gdb spells implementations and closures of Rust as debug info numbers them; the linkage name has their types.
+        found.append([function.linkage_name if file.endswith(".rs") else function.print_name, file, line])
         # An inlined function's symbol has the place of the call (gdb, new_symbol in dwarf2/read.c).
         file = function.symtab.fullname() if function.symtab is not None else file
         line = function.line

@@ -18,6 +18,7 @@ from ..shared.proc_files import mappings, stat_of
 from ..symbols.address_space import AddressSpace, Module
 from ..symbols.elf.elf_file import EM_AARCH64
 from ..target.permission import refusal
+from .cpython.fields import Fields
 from .cpython.flight_recorder import recorders
 from .cpython.locks import MUTEX_OWNER, LockReader
 from .cpython.object_text import ObjectText, Variables
@@ -41,6 +42,7 @@ from .linux.procfs import (
     descriptor_target,
     ends_in,
     ends_of_mappings,
+    is_fork_of,
     namespace_tids,
     read_process,
     read_threads,
@@ -54,6 +56,7 @@ from .sleeps import sleep_of
 from .unwind.unwinder import Unwinder
 from .vdso import vdso_of
 
+_STRUCT_PTHREAD = 4096  # bytes, at most
 _FUTEX_PRIVATE = 128  # linux/futex.h: no other process uses the word
 _POLLFD = struct.Struct("=ih2x")  # poll.h
 _ALL_MEMORY = ((0, 1 << 64),)
@@ -101,7 +104,8 @@ class Held:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``descriptors`` (what is open there), ``polled`` (the only
+    ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``daemons``, ``private`` (who waits for a futex that no
+    other process can wake it from), ``descriptors`` (what is open there), ``polled`` (the only
     one that poll(2) is about, and whether it is to be written to), ``limits`` (of sockets) and ``sleeps`` are by OS
     thread id;
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
@@ -125,6 +129,9 @@ class Captured:
     awaited: dict[int, Lock] = field(default_factory=dict)
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     joins: dict[int, int] = field(default_factory=dict)
+    daemons: dict[int, bool] = field(default_factory=dict)
+    private: set[int] = field(default_factory=set)
+    forked_from: int | None = None
     locals: dict[int, Variables] = field(default_factory=dict)
     descriptors: dict[int, str | None] = field(default_factory=dict)
     polled: dict[int, tuple[int | None, bool]] = field(default_factory=dict)
@@ -220,6 +227,8 @@ def capture(
     else:
         _read_running(result, memory, wanted, image.rows)
     memory.freeze()
+    if wanted.locks and is_fork_of(pid, facts.parent):
+        result.forked_from = facts.parent
     if not (is_of_last and known.defers):
         version = known.version
         known.refresh()
@@ -355,15 +364,17 @@ def _read_at_rest(result: Captured, memory: ProcessMemory, rows: Sequence[str], 
 def _read_objects(result: Captured, wanted: Wanted) -> None:
     """What the interpreter has, which belongs to the same moment."""
     reader = _read_python(result)
+    if result.texts is not None:
+        result.texts.use(result.memory)
     if wanted.locks:
         _read_locks(result, reader)
     if reader is None or result.texts is None:
         return
-    result.texts.use(result.memory)
     if wanted.names:
         result.names = result.texts.thread_names(reader, result.states)
     if wanted.locks:
-        result.joins = result.texts.joins(reader, result.states)
+        result.joins |= result.texts.joins(reader, result.states)
+        result.daemons = result.texts.daemons(reader, result.states)
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)
@@ -452,12 +463,20 @@ def _read_python(result: Captured) -> PythonReader | None:
 
 
 def _read_locks(result: Captured, reader: PythonReader | None) -> None:
-    locks = LockReader(reader, result.states)
+    texts = result.texts
+    if reader is None or texts is None:
+        locks = LockReader(reader, result.states)
+    else:
+        locks = LockReader(reader, result.states, Fields(reader, texts), texts.errors)
     foreign = namespace_tids(result.facts.pid)
     for tid, registers in result.registers.items():
         result.held[tid] = locks.held(tid)
         call = registers.system_call
         if call is not None and call[0] == number_of(registers.architecture, "futex"):
+            if call[2] & _FUTEX_PRIVATE:
+                result.private.add(tid)
+            elif (joined := _joined(result, call[1], call[3], foreign)) is not None:
+                result.joins[tid] = joined
             try:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)
             except DualdbgError:
@@ -468,6 +487,17 @@ def _read_locks(result: Captured, reader: PythonReader | None) -> None:
                 continue
             is_gone = lock.kind == "mutex" and bool(call[2] & _FUTEX_PRIVATE) and _is_gone(result, lock)
             result.awaited[tid] = replace(lock, owner_is_gone=is_gone)
+
+
+def _joined(result: Captured, word: int, value: int, foreign: Mapping[int, int]) -> int | None:
+    """The thread whose end is waited for at a futex: that of pthread_join has its id, in the C library's own struct of
+    that thread, which lies beside its thread pointer (glibc's nptl/pthread_join_common.c, nptl/descr.h).
+    """
+    tid = foreign.get(value & 0xFFFFFFFF, value & 0xFFFFFFFF)
+    registers = result.registers.get(tid)
+    if registers is None or not registers.thread_pointer:
+        return None
+    return tid if abs(word - registers.thread_pointer) < _STRUCT_PTHREAD else None
 
 
 def _read_sleeps(result: Captured) -> None:

@@ -55,7 +55,8 @@ class SystemCall:
 
 @dataclass(frozen=True)
 class Lock:
-    """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading).
+    """A lock that a thread waits for. ``kind``: mutex (pthread_mutex_t), lock or rlock (of Python's threading), import
+    (of the module ``name``, which another thread imports). ``name``: what the lock is of.
 
     ``address`` is where the lock lies. ``owner`` is the OS thread id of the holder: 0 for nobody, None where the lock
     does not say, -1 for a thread that is not known. ``owner_is_gone``: the process, which alone uses the lock, has no
@@ -66,6 +67,7 @@ class Lock:
     address: int
     owner: int | None = None
     owner_is_gone: bool = False
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,9 @@ class ThreadReport:
 
     ``held_locks`` are addresses of Python locks that a ``with`` block of the thread holds. ``cpu``: seconds that it
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
-    ``sleeps``: how often it has gone to sleep until then. ``joins``: the OS thread id of the Python thread whose end it
-    waits for.
+    ``sleeps``: how often it has gone to sleep until then. ``joins``: the OS thread id of the thread whose end it waits
+    for, in Python or in C. ``daemon``: whether the program ends without waiting for this thread of Python.
+    ``is_private``: in a futex that no other process can wake it from.
     """
 
     thread: Thread
@@ -91,6 +94,8 @@ class ThreadReport:
     ready: float | None = None
     sleeps: int | None = None
     joins: int | None = None
+    daemon: bool | None = None
+    is_private: bool = False
 
 
 @dataclass(frozen=True)
@@ -150,6 +155,8 @@ class ProcessReport:
     """One process. ``stopped``: for how many seconds it stood still; None when it did not (``--no-stop``, a core).
     ``at``: when the kernel's counts of its threads were read, in seconds of the clock of monotonic(); None of a core.
 
+    ``forked_from``: the parent, of which it is a copy that has run no other program since; None where it is not so, and
+    where nobody has looked.
     ``label`` names its part in a larger job (``rank 3``) of ``world_size`` processes,
     ``python`` the version of its interpreter; ``notes`` say
     what could not be read, ``torn`` that it ran while it was read. ``tasks`` are those of asyncio, where they were
@@ -169,6 +176,7 @@ class ProcessReport:
     distributed: Distributed | None = None
     world_size: int | None = None
     at: float | None = None
+    forked_from: int | None = None
 
 
 @dataclass(frozen=True)

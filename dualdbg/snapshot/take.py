@@ -11,7 +11,6 @@ from ..symbols.source_lines import SourceLines
 from .capture import Held, Wanted, capture
 from .facts import Failure, ProcessReport
 from .known import Known
-from .linux.procfs import is_fork_of
 from .report.assemble import Assembler
 
 
@@ -58,5 +57,5 @@ def same_files(known: Mapping[int, Known]) -> frozenset[int]:
 def parents_of_forks(reports: Sequence[ProcessReport], *, stop: bool) -> list[ProcessReport]:
     """Reports of the processes that these were forked from without an exec, unless they are in ``reports`` already."""
     known = {report.pid for report in reports}
-    parents = {report.parent for report in reports if is_fork_of(report.pid, report.parent)} - known
+    parents = {report.forked_from for report in reports if report.forked_from is not None} - known
     return take(sorted(parents), stop=stop, wanted=Wanted(locks=True))[0]

@@ -25,6 +25,7 @@ from ..resources import resource_directory
 from .cache import index_folder
 from .gdb_feed.policy import Load, Policy
 from .names import cxx_names
+from .names.rust_names import demangle_rust, short_rust_name
 from .objfile import Objfile
 
 DEADLINE = patient(10.0)  # seconds for all files of one look
@@ -111,7 +112,10 @@ class SourceLines:
 
 
 def _line(function: str | None, file: str, line: int) -> Line:
-    return Line(None if function is None else cxx_names.parse(function).short, file, line)
+    if function is None:
+        return Line(None, file, line)
+    rust = demangle_rust(function)
+    return Line(cxx_names.parse(function).short if rust is None else short_rust_name(rust), file, line)
 
 
 def _command(gdb: str) -> list[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
+from ...model import PythonFrame
 from ...shared import cpython as L
 from .object_text import ObjectText
 from .reader import PythonReader
-from .slots import PythonSlots
+from .slots import PythonSlots, readable_objects
 
 _MOST_ENTRIES = 1 << 20
 
@@ -28,6 +30,7 @@ class Fields:
         self._names: dict[int, str] = {}
         self._attributes: dict[tuple[int, str], int | None] = {}
         self._functions: dict[int, tuple[str, str]] = {}
+        self._errors = texts.errors
 
     def kind(self, address: int) -> Any:
         """The type of an object, as the helpers' ``names.Type``."""
@@ -113,6 +116,27 @@ class Fields:
             name = self._reader.string(self._memory.u64(address + self._objects.func_qualname), 200)
             self._functions[address] = self._reader.code(self._code_of(address)).file, name
         return self._functions[address]
+
+    def managers(self, frame: PythonFrame) -> Iterator[tuple[int, str, str]]:
+        """The context managers of the ``with`` blocks that a frame is in, the outermost first: each with the file and
+        the qualified name of its exit, a function of Python."""
+        kept = readable_objects(self._slots, frame.address or 0, guarded=True)
+        for address, above in pairwise([*kept, 0]):
+            try:
+                kind = self.kind(address).tp_name
+                if kind == "method":
+                    yield (self.member(address, 1), *self.function(self.member(address, 0)))
+                elif kind == "function" and above:
+                    yield (above, *self.function(address))
+            except self._errors:
+                continue  # no object after all
+
+    def own(self, frame: PythonFrame) -> int | None:
+        """The ``self`` of a method; None where it cannot be read."""
+        try:
+            return dict(self._slots.variables(frame.address or 0)).get("self")
+        except self._errors:
+            return None
 
     def closure(self, address: int) -> dict[str, int]:
         """The variables of a function that belong to the function around it, as far as they are set."""

@@ -100,6 +100,11 @@ class PythonLayout:
         return ObjectLayout(Version(*self.version, not self.has_gil))
 
     @property
+    def code_names(self) -> int:
+        """Where a code object has the names that it uses: ``co_names``."""
+        return (self.code_exceptions or self.code_local_names) - 8
+
+    @property
     def code_version(self) -> int | None:
         """Where a code object of 3.12 and later has a number that no other one has (Include/cpython/code.h)."""
         return self.code_first_line + 24 if self.version >= (3, 12) else None

@@ -1,5 +1,9 @@
 """Which lock a thread waits for and which locks a thread holds, from the locks' own memory.
 
+A Lock does not say who has it. A thread has it where the ``with`` block of a frame keeps the exit of the lock, or of a
+Condition over it, on the value stack. Condition.wait gives the lock away meanwhile; code that calls ``release`` within
+the block may have done so too, so of that nothing is known.
+
 pthread_mutex_t: glibc's sysdeps/nptl/bits/struct_mutex.h (__lock, __count, __owner). ``_thread.lock`` and
 ``_thread.RLock``: Modules/_threadmodule.c; up to 3.13.0 their lock is a semaphore, on which a waiter sleeps. Later it
 is a PyMutex, a byte: a waiter sleeps on a semaphore of its own, behind the address of that byte (``struct wait_entry``,
@@ -8,9 +12,13 @@ Python/parking_lot.c).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ...errors import UnreadableMemory
 from ...model import PythonFrame
 from ..facts import Lock
+from .fields import Fields
 from .reader import PythonReader, PythonThreadState
 from .slots import PythonSlots, readable_objects
 
@@ -18,13 +26,22 @@ _LOCK_TYPES = {"_thread.lock": "lock", "_thread.RLock": "rlock"}
 MUTEX_OWNER = 8  # offset of __owner
 _RLOCK_OWNER = 8  # behind the lock itself
 _PARKED_AT = 8  # bytes from wait_entry.addr to its semaphore
+_IMPORTLIB = "<frozen importlib._bootstrap>"
 
 
 class LockReader:
     """Reads the locks of one process while it stands still."""
 
-    def __init__(self, reader: PythonReader | None, states: dict[int, PythonThreadState]) -> None:
+    def __init__(
+        self,
+        reader: PythonReader | None,
+        states: dict[int, PythonThreadState],
+        fields: Fields | None = None,
+        errors: tuple[type[Exception], ...] = (),
+    ) -> None:
         self._reader = reader
+        self._fields = fields
+        self._errors = errors
         self._slots = PythonSlots(reader) if reader is not None else None
         self._states = states
 
@@ -32,10 +49,28 @@ class LockReader:
         """The lock whose futex word is at ``word``: a lock of Python, else a mutex; None where it is no lock."""
         state = self._states.get(tid)
         if state is not None and state.frames:
-            found = self._parked_for(word) or self._found_in(state.frames[0], word)
+            found = self._of_module(state.frames[0])
+            found = found or self._parked_for(word) or self._found_in(state.frames[0], word)
+            if found is not None and _is_of_queue(state.frames):
+                found = replace(found, name="a Queue")
             if found is not None:
                 return found
         return Lock("mutex", word, owner_word)
+
+    def _of_module(self, frame: PythonFrame) -> Lock | None:
+        """The lock of a module that others import, where a thread waits for it. It says who has it."""
+        if frame.file != _IMPORTLIB or not _is_named(frame, "acquire") or self._fields is None:
+            return None
+        try:
+            lock = self._fields.own(frame)
+            if lock is None or self._fields.kind(lock).tp_name != "_ModuleLock":
+                return None
+            owner, name = (self._fields.attribute(lock, each) for each in ("owner", "name"))
+            identity = self._fields.integer(owner) if owner else None
+            text = self._fields.text(name) if name else None
+            return Lock("import", lock, self._thread_of(identity) if identity else None, name=text)
+        except self._errors:
+            return None
 
     def _parked_for(self, word: int) -> Lock | None:
         assert self._reader is not None
@@ -53,15 +88,42 @@ class LockReader:
         return None
 
     def held(self, tid: int) -> tuple[int, ...]:
-        """Addresses of the Python locks whose ``with`` block the thread is in."""
+        """Addresses of the Python locks whose ``with`` block the thread is in, and that it has not released there."""
         state = self._states.get(tid)
         found: list[int] = []
+        released: set[int] = set()
         for frame in state.frames if state is not None else ():
-            for address in self._objects(frame, guarded=True):
-                lock = self._python_lock(address)
-                if lock is not None:
-                    found.append(lock.address)
+            if _is_in_threading(frame.file) and _is_named(frame, "wait"):
+                released |= self._lock_of_condition(
+                    self._fields.own(frame) if self._fields is not None else None
+                )
+            locks = {
+                lock.address
+                for each in self._objects(frame, guarded=True)
+                if (lock := self._python_lock(each))
+            }
+            for owner, file, name in self._fields.managers(frame) if self._fields is not None else ():
+                if _is_in_threading(file) and name == "Condition.__exit__":
+                    locks |= self._lock_of_condition(owner)
+            if locks - released and not self._releases(frame):
+                found += sorted(locks - released)
         return tuple(dict.fromkeys(found))
+
+    def _lock_of_condition(self, address: int | None) -> set[int]:
+        """The Lock or RLock of a Condition; nothing of another object."""
+        try:
+            lock = self._fields.attribute(address, "_lock") if self._fields is not None and address else None
+        except self._errors:
+            return set()
+        return {lock} if lock and self._lock_at(lock) is not None else set()
+
+    def _releases(self, frame: PythonFrame) -> bool:
+        """Whether the code of a frame may release a lock before its block ends; also where that cannot be read."""
+        assert self._slots is not None and frame.address is not None
+        try:
+            return self._slots.uses(frame.address, "release")
+        except UnreadableMemory:
+            return True
 
     def _objects(self, frame: PythonFrame, guarded: bool) -> list[int]:
         assert self._slots is not None and frame.address is not None
@@ -105,6 +167,22 @@ class LockReader:
         """The OS thread id of an RLock's owner; 0 for nobody, -1 for a thread that Python does not know."""
         assert self._reader is not None
         identity = self._identity(lock)
-        if identity == 0:
-            return 0
+        return 0 if identity == 0 else self._thread_of(identity)
+
+    def _thread_of(self, identity: int) -> int:
+        """The OS thread id of what ``threading.get_ident()`` is in it; -1 for a thread that Python does not know."""
         return next((tid for tid, state in self._states.items() if state.pthread == identity), -1)
+
+
+def _is_in_threading(file: str | None) -> bool:
+    return (file or "").endswith("/threading.py")
+
+
+def _is_of_queue(frames: Sequence[PythonFrame]) -> bool:
+    """Whether a method of queue.Queue takes its lock, by one of its Conditions."""
+    enters = _is_in_threading(frames[0].file) and _is_named(frames[0], "__enter__")
+    return enters and len(frames) > 1 and (frames[1].file or "").endswith("/queue.py")
+
+
+def _is_named(frame: PythonFrame, method: str) -> bool:
+    return frame.function.rpartition(".")[2] == method

@@ -74,21 +74,33 @@ class ObjectText:
 
     def thread_names(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, str]:
         """The names of the ``threading.Thread`` objects whose code the threads run; other threads have no name."""
+        return {tid: reader.string(name) for tid, name in self._of_threads(reader, states, "_name").items()}
+
+    def daemons(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, bool]:
+        """Whether each of these threads is a daemon."""
+        value = reader.layout.head + 8  # of a bool, an int: its only digit
+        found = self._of_threads(reader, states, "_daemonic")
+        return {tid: reader.memory.u32(flag + value) == 1 for tid, flag in found.items()}
+
+    def _of_threads(
+        self, reader: PythonReader, states: Mapping[int, PythonThreadState], attribute: str
+    ) -> dict[int, int]:
+        """An attribute of the ``threading.Thread`` objects whose code the threads run."""
         types, tables, _ = self.decoders()
         slots = PythonSlots(reader)
-        names = {}
+        found = {}
         for key, state in states.items():
             try:
                 thread = self._thread_object(slots, state)
                 if thread is None:
                     continue
                 for name, value in tables.instance_items(types.of(thread), thread):
-                    if reader.string(name) == "_name":
-                        names[key] = reader.string(value)
+                    if reader.string(name) == attribute:
+                        found[key] = value
                         break
             except self._caught:
                 continue
-        return names
+        return found
 
     def joins(self, reader: PythonReader, states: Mapping[int, PythonThreadState]) -> dict[int, int]:
         """The threads that are in ``threading.Thread.join``, each with the thread whose end it waits for."""

@@ -57,6 +57,11 @@ class PythonSlots:
         back = 8 if layout.has_frame_objects else 16
         return self._reader.memory.u64(frame + layout.frame_namespace - back) & ~_TAG_BITS
 
+    def uses(self, frame: int, name: str) -> bool:
+        """Whether the code of a frame uses a global name or an attribute."""
+        names = self._reader.memory.u64(self._code_address(frame) + self._reader.layout.code_names)
+        return any(self._reader.string(one) == name for one in self._reader.tuple_items(names))
+
     def free_names(self, code: int) -> list[str]:
         """The names of the variables that a function with this code object takes from the function around it."""
         reader, layout = self._reader, self._reader.layout

@@ -9,13 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
-from ...errors import UnreadableMemory
 from ...model import PythonFrame, Task, TaskState
 from .fields import Fields
-from .reader import PythonReader
-from .slots import PythonSlots, readable_objects
 
 _LOCK = "class asyncio.locks.Lock"
 _FILE = "/asyncio/locks.py"
@@ -38,10 +34,8 @@ class AwaitedLock:
 class TaskLocks:
     """Reads those of one process. Frames are those of a task, innermost first, as :class:`Task` has them."""
 
-    def __init__(self, reader: PythonReader, fields: Fields, errors: tuple[type[Exception], ...]) -> None:
+    def __init__(self, fields: Fields) -> None:
         self._fields = fields
-        self._slots = PythonSlots(reader)
-        self._errors = errors
 
     def with_locks(self, tasks: Sequence[Task]) -> list[Task]:
         """The tasks, with who has the lock that one waits for, and whether a block of its own may end its wait."""
@@ -76,7 +70,7 @@ class TaskLocks:
         """The lock at whose ``acquire`` the task stands; None where it waits for something else."""
         if not frames or not _is(frames[0], "acquire"):
             return None
-        lock = self._own(frames[0])
+        lock = self._fields.own(frames[0])
         if lock is None or _LOCK not in self._fields.kind(lock).lineage:
             return None
         return AwaitedLock(lock, len(frames) > 1 and _is(frames[1], _ENTER))
@@ -86,7 +80,7 @@ class TaskLocks:
         found = []
         for at, frame in enumerate(frames):
             own = [lock for lock in self._managers(frame) if _LOCK in self._fields.kind(lock).lineage]
-            entering = self._own(frames[at - 1]) if at and _is(frames[at - 1], _ENTER) else None
+            entering = self._fields.own(frames[at - 1]) if at and _is(frames[at - 1], _ENTER) else None
             if entering is not None and own[-1:] == [entering]:
                 own.pop()
             found += own
@@ -99,32 +93,8 @@ class TaskLocks:
 
     def _managers(self, frame: PythonFrame) -> list[int]:
         """The context managers whose blocks a frame is in, the outermost first."""
-        found = []
-        kept = readable_objects(self._slots, frame.address or 0, guarded=True)
-        for address, above in pairwise([*kept, 0]):
-            try:
-                owner = self._manager(address, above)
-            except self._errors:
-                continue  # no object after all
-            if owner:
-                found.append(owner)
-        return found
-
-    def _manager(self, address: int, above: int) -> int:
-        """The context manager whose exit is at ``address`` on a value stack; 0 where that is something else."""
-        function, owner = address, above
-        if (kind := self._fields.kind(address).tp_name) == "method":
-            function, owner = self._fields.member(address, 0), self._fields.member(address, 1)
-        elif kind != "function":
-            return 0
-        return owner if self._fields.function(function)[1].rpartition(".")[2] in _EXITS else 0
-
-    def _own(self, frame: PythonFrame) -> int | None:
-        """The ``self`` of a method."""
-        try:
-            return dict(self._slots.variables(frame.address or 0)).get("self")
-        except (UnreadableMemory, IndexError):
-            return None
+        managers = self._fields.managers(frame)
+        return [owner for owner, _, name in managers if name.rpartition(".")[2] in _EXITS]
 
 
 def _is(frame: PythonFrame, method: str) -> bool:

@@ -89,7 +89,7 @@ class _Reading:
         rows = _Rows(self._reader, self._fields, futures, self._states, threads, self._errors)
         tasks = [rows.row(one) for one in found]
         tasks = rows.with_waits(tasks, found)
-        tasks = TaskLocks(self._reader, self._fields, self._errors).with_locks(tasks)
+        tasks = TaskLocks(self._fields).with_locks(tasks)
         return Tasks(tuple(sorted(tasks, key=_order)), tuple(self._notes))
 
     def _namespace(self, interpreter: int) -> int:

@@ -105,6 +105,7 @@ class Assembler:
             distributed=captured.distributed,
             world_size=captured.world_size,
             at=captured.at,
+            forked_from=captured.forked_from,
         )
 
     def _is_debuggers(self, tid: int) -> bool:
@@ -195,6 +196,7 @@ class Assembler:
                         place.line,
                         raw.sp,
                         inlined=True,
+                        source_language=_language(place.file, code),
                         is_call=raw.is_call,
                     )
                 )
@@ -210,7 +212,7 @@ class Assembler:
                     file,
                     line,
                     raw.sp,
-                    source_language=code.language,
+                    source_language=_language(file, code),
                     is_call=raw.is_call,
                 )
             )
@@ -242,6 +244,8 @@ class Assembler:
             ready=facts.ready,
             sleeps=facts.sleeps,
             joins=captured.joins.get(facts.tid),
+            daemon=captured.daemons.get(facts.tid),
+            is_private=facts.tid in captured.private,
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),
@@ -281,6 +285,11 @@ class Assembler:
         if state is not None and state.trouble:
             return state.trouble
         return None
+
+
+def _language(file: str | None, code: Code) -> str | None:
+    """What a frame is written in: that of its file, for functions of Rust may have names of C; else of its symbol."""
+    return "rust" if file is not None and file.endswith(".rs") else code.language
 
 
 def waits_for_gil(native: list[NativeFrame]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
+from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
-from ..facts import ProcessReport, ThreadReport
+from ..facts import ProcessReport, SystemCall, ThreadReport
 from ..linux.system_calls import POLLS, WRITES
 from .collectives import Verdict, after_second_look, verdicts
 from .database_waits import database_waits
@@ -15,6 +17,7 @@ from .finding import KINDS, Finding
 from .gpu_waits import gpu_call, in_words
 from .jobs import jobs, member_of
 from .library_threads import (
+    is_at_exit,
     is_idle,
     is_idle_worker,
     is_in_program,
@@ -25,7 +28,7 @@ from .library_threads import (
 )
 from .standing import Standing, has_time_limit, slept, standing
 from .task_rules import blocked_loops, task_deadlocks, with_blocked_loops
-from .telling_frame import where
+from .telling_frame import own_python_frame, where
 from .waits import (
     Earlier,
     Node,
@@ -47,6 +50,7 @@ _WORKER_WAITS = tuple(
 _WAITING = {"workers": 1, "database": 0, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
+_MOST_PLACES = 3  # in a line
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
@@ -100,8 +104,8 @@ def one_look_cannot_tell(processes: Sequence[ProcessReport], findings: Sequence[
 def _deadlock(scene: Scene, ring: list[Wait]) -> Finding:
     lines = [f"deadlock: {len(ring)} threads wait for each other, and none can go on"]
     lines += [
-        f"{name_of(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}, "
-        f"which {name_of(scene, wait.holder)} holds"
+        f"{name_of(scene, wait.thread)} waits for {wait.what}, in {where(scene.threads[wait.thread])}"
+        + (f", which {name_of(scene, wait.holder)} {wait.relation}" if wait.relation else "")
         for wait in ring
     ]
     return Finding("deadlock", "\n".join(lines), tuple(wait.thread for wait in ring))
@@ -134,7 +138,7 @@ def _lost(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findin
     findings = []
     for node, thread in _waiting_threads(scene, told):
         lock = thread.waits_for
-        if lock is None or lock.kind == "lock" or has_time_limit(thread.system_call):
+        if lock is None or lock.kind in ("lock", "import") or has_time_limit(thread.system_call):
             continue
         text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which "
         if lock.kind == "rlock":
@@ -200,7 +204,7 @@ def _workers(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
 
 
 def _locks(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    return _held(scene, waits, told, "lock", lambda wait: wait.what != "the GIL")
+    return _held(scene, waits, told, "lock", lambda wait: wait.what != "the GIL" and wait.relation != "")
 
 
 def _of_itself(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -208,28 +212,33 @@ def _of_itself(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[F
     findings = []
     for node, thread in _waiting_threads(scene, told):
         lock = thread.waits_for
-        if lock is None or lock.kind in ("rlock", "mutex") or has_time_limit(thread.system_call):
+        if lock is None or lock.kind != "lock" or has_time_limit(thread.system_call):
             continue
         if scene.holder_of(node[0], lock) != node:
             continue
         text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}, which it holds itself"
-        if lock.kind == "lock":
-            text += f"\na Lock cannot be taken twice, as an RLock can; {_who_may_release(scene, node)}"
+        text += f"\na Lock cannot be taken twice, as an RLock can; {_who_may_release(scene, node)}"
         findings.append(Finding("lock", text, (node,)))
     return findings
 
 
 def _alone(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    """A lock of Python, which no other process can release, for which the only thread of a process waits."""
+    """A wait of the only thread of a process, which no other process can end: for a lock of Python, at a futex of its
+    own."""
     findings = []
     for node, thread in _waiting_threads(scene, told):
-        lock = thread.waits_for
-        if lock is None or lock.kind != "lock" or not _is_only_thread(scene, node):
+        lock, call = thread.waits_for, thread.system_call
+        of_python = lock is not None and lock.kind == "lock"
+        at_futex = thread.is_private and not has_time_limit(call)
+        if not (of_python or at_futex) or not _is_only_thread(scene, node) or is_idle(scene, node, thread):
             continue
-        if is_idle(scene, node, thread):
-            continue
-        text = f"{name_of(scene, node)} waits for {lock_in_words(lock)}, in {where(thread)}"
-        findings.append(Finding("lock", f"{text}\n{_who_may_release(scene, node)}", (node,)))
+        what = f"for {lock_in_words(lock)}" if lock is not None else "to be woken"
+        text = f"{name_of(scene, node)} waits {what}, in {where(thread)}\n{_who_may_release(scene, node)}"
+        parent = scene.processes.get(scene.processes[node[0]].forked_from or 0)
+        if parent is not None and len(parent.threads) > 1:
+            text += f"\nthe process was forked from {parent.pid}, which has {len(parent.threads)} threads: "
+            text += "what another thread had locked at the fork stays locked here"
+        findings.append(Finding("lock", text, (node,)))
     return findings
 
 
@@ -252,19 +261,19 @@ def _held(
     scene: Scene, waits: dict[Node, Wait], told: set[Node], kind: str, applies: Callable[[Wait], bool]
 ) -> list[Finding]:
     """One finding for each holder: who waits for what it has, and what it does meanwhile."""
-    by_holder: dict[tuple[Node, str], list[Wait]] = {}
+    by_holder: dict[tuple[Node, str, str], list[Wait]] = {}
     for wait in waits.values():
         if not applies(wait) or wait.thread in told or wait.thread in scene.moved or wait.forked:
             continue
         if not is_of_nccl(scene.threads[wait.thread]):
-            by_holder.setdefault((wait.holder, wait.what), []).append(wait)
+            by_holder.setdefault((wait.holder, wait.relation, wait.what), []).append(wait)
     findings = []
-    for (holder, what), group in by_holder.items():
+    for (holder, relation, what), group in by_holder.items():
         thread = scene.threads[holder]
         who = [name_of(scene, wait.thread) for wait in group]
         limit = ", with a time limit," if all(wait.limited for wait in group) else ""
         text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
-        text += f"which {name_of(scene, holder)} holds in "
+        text += f"which {name_of(scene, holder)} {relation} in "
         text += _doing(thread)
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
@@ -277,7 +286,7 @@ def _list(names: Sequence[str]) -> str:
 
 
 def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    findings = []
+    rows = []
     ranks = _ranks(scene)
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
@@ -293,14 +302,15 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
             continue
         if thread.state == _ON_A_PROCESSOR:  # the call is being carried out, and nothing holds it up
             continue
-        text = f"{name_of(scene, node)} {descriptor_wait(call, call.descriptor, where(thread))}"
-        text += lock_holders(scene, node[0], call.descriptor)
-        findings.append(Finding("io", text, (node,)))
-    return findings
+        text = descriptor_wait(call, call.descriptor, where(thread)) + lock_holders(
+            scene, node[0], call.descriptor
+        )
+        rows.append(_Row(node, text, key=(text, node[0])))
+    return _lines(scene, "io", rows)
 
 
 def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
-    findings = []
+    rows = []
     launchers = {job[0].parent for job in jobs(scene.shown)}
     for node, thread in _waiting_threads(scene, told):
         call = thread.system_call
@@ -308,47 +318,106 @@ def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fi
             continue
         if is_idle(scene, node, thread):
             continue
-        number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
-        which = f"process {number} to end" if 0 < number < 1 << 31 else "any child process to end"
-        findings.append(
-            Finding("child", f"{name_of(scene, node)} waits for {which}, in {where(thread)}", (node,))
-        )
+        number = _child_of(call)
+        which = f"process {number} to end" if number is not None else "any child process to end"
+        rows.append(_Row(node, f"waits for {which}", where(thread), key=(number, node[0])))
+    return _lines(scene, "child", rows)
+
+
+def _child_of(call: SystemCall) -> int | None:
+    """The child for whose end a call waits; None for any."""
+    number = call.arguments[0 if call.name == "wait4" else 1] & 0xFFFFFFFF
+    return number if 0 < number < 1 << 31 else None
+
+
+def _exits(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
+    """Programs whose own code has ended, and that wait for threads or children before they end."""
+    findings = []
+    for node, thread in _waiting_threads(scene, told):
+        if not is_at_exit(thread):
+            continue
+        awaited = _awaited_at_exit(scene, node, thread)
+        if awaited:
+            text = f"{name_of(scene, node)} has reached the end of the program, which exits when these have ended:\n"
+            findings.append(Finding("exit", text + "\n".join(awaited), (node,)))
     return findings
+
+
+def _awaited_at_exit(scene: Scene, node: Node, thread: ThreadReport) -> list[str]:
+    """The threads and processes for whose end a thread waits that is in the exit, each with what it does."""
+    pid, call = node[0], thread.system_call
+    child = _child_of(call) if call is not None and call.name in _CHILD_WAITS else None
+    if child is not None:
+        children, threads = [child], []
+    else:
+        others = [one for one in scene.processes[pid].threads if one is not thread]
+        joined = [one for one in others if one.thread.tid == thread.joins]
+        threads = joined or [one for one in others if one.daemon is False]
+        # A thread of a library's own looks after them.
+        own = [own_python_frame(one) for one in threads]
+        serves = any(is_of_a_library(one.file or "") for one in own if one is not None)
+        children = [one.pid for one in scene.shown if one.parent == pid and serves]
+    lines = [f"{name_of(scene, (pid, one.thread.tid))}: {_doing(one)}" for one in threads]
+    for each in children:
+        main = scene.processes[each].threads[:1] if each in scene.processes else ()
+        doing = [_doing(one) for one in main if not is_idle(scene, (each, each), one)]
+        lines += [": ".join([process_name(scene, each) if main else f"process {each}", *doing])]
+    return lines
 
 
 def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Waits without a holder in memory: for an Event, a Queue, the end of a thread."""
-    groups: dict[tuple[str, str], list[Node]] = {}
+    rows = []
     for node, thread in _waiting_threads(scene, told):
         joined = node[0], thread.joins or 0
         what = f"{name_of(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
         if what is not None and not is_service(scene, node, thread) and not is_idle(scene, node, thread):
-            groups.setdefault((what, where(thread)), []).append(node)
-    return [
-        Finding(
-            "notification",
-            f"{_list([name_of(scene, node) for node in nodes])} {'wait' if len(nodes) > 1 else 'waits'} for {what}, "
-            f"in {at}",
-            tuple(nodes),
-        )
-        for (what, at), nodes in groups.items()
-    ]
+            key = what if joined in scene.threads else (what, where(thread))
+            rows.append(_Row(node, f"waits for {what}", where(thread), key=key))
+    return _lines(scene, "notification", rows)
+
+
+class _Row(NamedTuple):
+    """What a thread does, with a verb in the third person, and where. Of those with the same key one line is made."""
+
+    node: Node
+    does: str
+    at: str = ""
+    more: str = ""
+    key: Hashable = None
+
+
+def _lines(scene: Scene, kind: str, rows: Sequence[_Row]) -> list[Finding]:
+    """A finding for each thing that is waited for, by however many threads."""
+    groups: dict[Hashable, list[_Row]] = {}
+    for row in rows:
+        groups.setdefault(row.key, []).append(row)
+    findings = []
+    for group in groups.values():
+        does, places = group[0].does, list(dict.fromkeys(row.at for row in group if row.at))
+        does = does if len(group) == 1 else "wait" + does.removeprefix("waits")
+        text = f"{_list([name_of(scene, row.node) for row in group])} {does}"
+        text += f", in {' and in '.join(places[:_MOST_PLACES])}" if places else ""
+        findings.append(Finding(kind, text + group[0].more, tuple(row.node for row in group)))
+    return findings
 
 
 def _futexes(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
     """Waits of the program without a time limit of which nothing else is known: a std::condition_variable, a
     std::future, the end of a std::thread, a Lock that somebody else may have."""
-    findings, ranks = [], _ranks(scene)
+    rows, ranks = [], _ranks(scene)
     for node, thread in _waiting_threads(scene, told):
         call, lock = thread.system_call, thread.waits_for
         if call is None or call.name != "futex" or has_time_limit(call) or node[0] in ranks:
             continue
         if thread.thread.waits_for_gil or not is_in_program(node, thread) or is_idle(scene, node, thread):
             continue
-        what = "to be woken" if lock is None or lock.kind == "mutex" else f"for {lock_in_words(lock)}"
-        text = f"{name_of(scene, node)} waits {what}, in {where(thread)}\nwho is to end the wait is not known"
-        findings.append(Finding("notification", text, (node,)))
-    return findings
+        is_known = lock is not None and lock.kind != "mutex"
+        what = f"for {lock_in_words(lock)}" if lock is not None and is_known else "to be woken"
+        key = (node[0], what if is_known else where(thread))
+        more = "\nwho is to end the wait is not known"
+        rows.append(_Row(node, f"waits {what}", where(thread), more, key))
+    return _lines(scene, "notification", rows)
 
 
 def _gpu(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]:
@@ -441,6 +510,7 @@ _RULES: tuple[Callable[[Scene, dict[Node, Wait], set[Node]], list[Finding]], ...
     blocked_loops,
     _collectives,
     database_waits,
+    _exits,
     _io,
     _children,
     _notifications,

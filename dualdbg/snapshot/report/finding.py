@@ -33,6 +33,7 @@ KINDS = (
     "database",
     "gil",
     "loop",
+    "exit",
     "io",
     "child",
     "notification",

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice, takewhile
+from itertools import dropwhile, islice, takewhile
 from pathlib import PurePath
 
 from ...known.gpu_calls import is_nccl
 from ...known.idle_loops import is_idle_loop, waits_for_others
-from ...known.python_files import is_of_a_library
+from ...known.python_files import is_of_a_library, is_standard_library
 from ...model import Frame, NativeFrame, PythonFrame
 from ..facts import ProcessReport, ThreadReport
 from .waits import Node, Scene
 
+# What they wait for who are in a wait of Python's own, by its outermost function.
 _NOTIFICATIONS = {
     ("threading.py", "Event.wait"): "an Event to be set",
     ("threading.py", "Condition.wait"): "a Condition to be notified",
@@ -21,9 +22,19 @@ _NOTIFICATIONS = {
     ("threading.py", "Semaphore.acquire"): "a Semaphore",
     ("queue.py", "Queue.get"): "an item in a Queue",
     ("queue.py", "Queue.put"): "room in a Queue",
+    ("queue.py", "Queue.join"): "all tasks of a Queue to be done",
     ("_base.py", "Future.result"): "the result of a Future",
 }
-
+# The functions that wait. In any other one of these files a thread waits for a lock.
+_INNERMOST = ("Condition.wait", "Thread.join", "Thread._wait_for_tstate_lock")
+_CALLS = {"Condition.wait": None, "Event.wait": "wait", "Barrier.wait": "_wait"}
+# By these, in its main thread, a program that is over waits for what it has started.
+_EXITS = (
+    ("/threading.py", "_shutdown"),
+    ("/concurrent/futures/thread.py", "_python_exit"),
+    ("/concurrent/futures/process.py", "_python_exit"),
+    ("/multiprocessing/util.py", "_exit_function"),
+)
 
 # The watchdog of NCCL's operations, and who watches over that.
 _OF_C10D = "c10d::ProcessGroupNCCL::"
@@ -125,21 +136,55 @@ def waits_for_semaphore(frames: Sequence[Frame]) -> bool:
 
 
 def notification_of(thread: ThreadReport) -> str | None:
-    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls."""
+    """The outermost wait among the innermost Python frames: Event.wait, not the Condition.wait that it calls.
+
+    Frames are the innermost ones as long as they are of such waits: a handler of a signal, or a method of the user's,
+    does something else above a wait. Who takes the lock of a Queue or a Condition waits for that lock.
+    """
     if waits_for_semaphore(thread.stack.frames):
         return "a lock, a semaphore or a queue of multiprocessing"
-    result = None
-    for frame in _python_frames(thread)[:4]:
-        for (file, function), what in _NOTIFICATIONS.items():
-            name = function if "." in frame.function else function.rpartition(".")[2]
-            if frame.function == name and (frame.file or "").endswith("/" + file):
-                result = what
-    return result
+    frames = list(takewhile(_is_of_waits, _python_frames(thread)))
+    if not frames or not any(_is(frames[0], one) for one in _INNERMOST):
+        return None
+    if thread.waits_for is not None and thread.waits_for.kind == "rlock":
+        return None  # it has been notified
+    found = [
+        what
+        for callee, frame in zip((None, *frames), frames, strict=False)
+        for (file, function), what in _NOTIFICATIONS.items()
+        if _is(frame, function, callee) and PurePath(frame.file or "").name == file
+    ]
+    return found[-1] if found else None
+
+
+def _is_of_waits(frame: PythonFrame) -> bool:
+    file = frame.file or ""
+    return is_standard_library(file) and any(PurePath(file).name == one for one, _ in _NOTIFICATIONS)
+
+
+def is_at_exit(thread: ThreadReport) -> bool:
+    """Whether a thread waits in the exit of a program, whose own code has ended, for what that has started."""
+    frames = takewhile(lambda frame: is_of_a_library(frame.file or ""), _python_frames(thread))
+    return any(
+        frame.function == function and (frame.file or "").endswith(file)
+        for frame in frames
+        for file, function in _EXITS
+    )
+
+
+def _is(frame: PythonFrame, function: str, callee: PythonFrame | None = None) -> bool:
+    """Whether a frame is of this method. Up to Python 3.10 a frame has the name without the class, and what it calls
+    tells."""
+    if "." in frame.function:
+        return frame.function == function
+    calls = callee.function if callee is not None else None
+    return frame.function == function.rpartition(".")[2] and _CALLS.get(function, calls) == calls
 
 
 def is_in_program(node: Node, thread: ThreadReport) -> bool:
-    """Whether a wait of this thread is the program's own: its main thread has called it, or the innermost Python."""
+    """Whether a wait of this thread is the program's own: its main thread has called it, or the innermost Python that
+    does more than wait."""
     python = _python_frames(thread)
     if node[0] != node[1]:
-        python = python[:1]
+        python = list(dropwhile(lambda frame: waits_for_others(frame.file or ""), python))[:1]
     return any(not is_of_a_library(frame.file or "") for frame in python)

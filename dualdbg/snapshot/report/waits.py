@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..facts import Lock, ProcessReport, ThreadReport
+from .once import awaited_once, runs_once
 from .standing import has_time_limit, standing, stands_still
 
 Node = tuple[int, int]
@@ -14,7 +15,8 @@ Node = tuple[int, int]
 
 @dataclass(frozen=True)
 class Wait:
-    """``thread`` waits for ``what``, which ``holder`` has. ``forked``: the holder is a thread of the process that
+    """``thread`` waits for ``what``, which ``holder`` has: ``relation`` is the verb for it, empty of the end of the
+    holder itself. ``forked``: the holder is a thread of the process that
     this one was forked from, so it will never let go here. ``limited``: the wait ends by itself, at its time limit."""
 
     thread: Node
@@ -22,6 +24,7 @@ class Wait:
     holder: Node
     forked: bool = False
     limited: bool = False
+    relation: str = "holds"
 
     @property
     def for_good(self) -> bool:
@@ -88,15 +91,15 @@ class Scene:
         return (pid, holders[0].thread.tid) if len(holders) == 1 else None
 
     def holder_of(self, pid: int, lock: Lock) -> Node | None:
-        """The thread of process ``pid`` that has a lock, by what the lock says or by the thread's ``with`` blocks."""
+        """The thread of process ``pid`` that has a lock, by what the lock says or by the thread's ``with`` blocks. None
+        where several are in such blocks: all but one have released it there."""
         if lock.owner:
             return (pid, lock.owner) if (pid, lock.owner) in self.threads else None
         if lock.kind == "mutex" or pid not in self.processes:
             return None
-        for thread in self.processes[pid].threads:
-            if lock.address in thread.held_locks:
-                return pid, thread.thread.tid
-        return None
+        threads = self.processes[pid].threads
+        found = [thread.thread.tid for thread in threads if lock.address in thread.held_locks]
+        return (pid, found[0]) if len(found) == 1 else None
 
 
 def _moved(earlier: Earlier, processes: Sequence[ProcessReport]) -> Iterator[Node]:
@@ -130,7 +133,10 @@ def process_name(scene: Scene, pid: int) -> str:
 
 def lock_in_words(lock: Lock) -> str:
     """A lock, with where it lies."""
-    return f"{_LOCK_NAMES[lock.kind]} at {lock.address:#x}"
+    if lock.kind == "import":
+        return f"the import lock of {lock.name or 'a module'}"
+    of = f" of {lock.name}" if lock.name else ""
+    return f"{_LOCK_NAMES[lock.kind]}{of} at {lock.address:#x}"
 
 
 _LOCK_NAMES = {"mutex": "the mutex", "lock": "the Python lock", "rlock": "the Python RLock"}
@@ -156,13 +162,22 @@ def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | N
     if thread.thread.waits_for_gil:
         holder = scene.gil_holder(pid)
         return Wait((pid, tid), "the GIL", holder) if holder is not None else None
+    limited = has_time_limit(thread.system_call)
+    joined = pid, thread.joins or 0
+    if joined in scene.threads:
+        return Wait((pid, tid), f"{name_of(scene, joined)} to end", joined, limited=limited, relation="")
+    place = awaited_once(thread)
+    if place is not None:
+        runs = runs_once(place, scene.processes[pid].threads)
+        what = f"the initialization that runs once in {place[0]}"
+        return None if runs is None else Wait((pid, tid), what, (pid, runs), limited=limited, relation="runs")
     lock = thread.waits_for
     if lock is None:
         return None
     what = lock_in_words(lock)
     holder = scene.holder_of(pid, lock)
     if holder is not None:
-        return Wait((pid, tid), what, holder, limited=has_time_limit(thread.system_call))
+        return Wait((pid, tid), what, holder, limited=limited)
     parent = scene.processes[pid].parent
     holder = scene.holder_of(parent, lock)
     return Wait((pid, tid), what, holder, forked=True) if holder is not None else None

@@ -24,12 +24,13 @@ def activity(report: ThreadReport) -> str:
     if on_gpu is not None:
         parts.append(in_words(on_gpu))
     elif call is not None and not report.thread.waits_for_gil:
-        parts.append(_call(call, report.waits_for))
+        joins = f"waits for thread {report.joins} to end" if report.joins is not None else None
+        parts.append(joins or _call(call, report.waits_for))
     return ", ".join(parts)
 
 
 def _call(call: SystemCall, lock: Lock | None) -> str:
-    if call.name in _SLEEPS:
+    if call.name in _SLEEPS or call.sleep is not None:
         return "asleep for a set time"
     if call.name in _FUTEX:
         return "waits for a lock (futex)" if lock is not None else "waits to be woken (futex)"
