@@ -104,10 +104,9 @@ class Held:
 class Captured:
     """One process as it was. ``seconds_stopped`` is None when it was not stopped; ``registers`` by thread id.
 
-    ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``daemons``, ``private`` (who waits for a futex that no
-    other process can wake it from), ``descriptors`` (what is open there), ``polled`` (the only
-    one that poll(2) is about, and whether it is to be written to), ``limits`` (of sockets) and ``sleeps`` are by OS
-    thread id;
+    ``states``, ``names``, ``awaited``, ``held``, ``joins``, ``daemons``, ``descriptors`` (what is open there),
+    ``polled`` (the only one that poll(2) is about, and whether it is to be written to), ``limits`` (of sockets) and
+    ``sleeps`` are by OS thread id;
     ``locals`` by the address of a Python frame. ``tasks`` and ``distributed`` are None where nobody has asked for
     them. ``recorders``: where c10d's Flight Recorders are. ``mapping``: of a core, which file was mapped where.
     ``faulted``: the thread of which an instruction could not be carried out, and ended the process. ``code`` gives the
@@ -130,7 +129,6 @@ class Captured:
     held: dict[int, tuple[int, ...]] = field(default_factory=dict)
     joins: dict[int, int] = field(default_factory=dict)
     daemons: dict[int, bool] = field(default_factory=dict)
-    private: set[int] = field(default_factory=set)
     forked_from: int | None = None
     locals: dict[int, Variables] = field(default_factory=dict)
     descriptors: dict[int, str | None] = field(default_factory=dict)
@@ -463,19 +461,15 @@ def _read_python(result: Captured) -> PythonReader | None:
 
 
 def _read_locks(result: Captured, reader: PythonReader | None) -> None:
-    texts = result.texts
-    if reader is None or texts is None:
-        locks = LockReader(reader, result.states)
-    else:
-        locks = LockReader(reader, result.states, Fields(reader, texts), texts.errors)
+    fields = Fields(reader, result.texts) if reader is not None and result.texts is not None else None
+    locks = LockReader(reader, result.states, fields)
     foreign = namespace_tids(result.facts.pid)
     for tid, registers in result.registers.items():
         result.held[tid] = locks.held(tid)
         call = registers.system_call
         if call is not None and call[0] == number_of(registers.architecture, "futex"):
-            if call[2] & _FUTEX_PRIVATE:
-                result.private.add(tid)
-            elif (joined := _joined(result, call[1], call[3], foreign)) is not None:
+            joined = _joined(result, call[1], call[3], foreign)
+            if joined is not None and not call[2] & _FUTEX_PRIVATE:
                 result.joins[tid] = joined
             try:
                 owner = result.memory.u32(call[1] + MUTEX_OWNER)

@@ -79,7 +79,6 @@ class ThreadReport:
     was on a processor until it was looked at; ``ready``: those and the ones in which it waited for a processor.
     ``sleeps``: how often it has gone to sleep until then. ``joins``: the OS thread id of the thread whose end it waits
     for, in Python or in C. ``daemon``: whether the program ends without waiting for this thread of Python.
-    ``is_private``: in a futex that no other process can wake it from.
     """
 
     thread: Thread
@@ -95,7 +94,6 @@ class ThreadReport:
     sleeps: int | None = None
     joins: int | None = None
     daemon: bool | None = None
-    is_private: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Fields:
         self._names: dict[int, str] = {}
         self._attributes: dict[tuple[int, str], int | None] = {}
         self._functions: dict[int, tuple[str, str]] = {}
-        self._errors = texts.errors
+        self.errors: tuple[type[Exception], ...] = texts.errors
 
     def kind(self, address: int) -> Any:
         """The type of an object, as the helpers' ``names.Type``."""
@@ -128,14 +128,14 @@ class Fields:
                     yield (self.member(address, 1), *self.function(self.member(address, 0)))
                 elif kind == "function" and above:
                     yield (above, *self.function(address))
-            except self._errors:
+            except self.errors:
                 continue  # no object after all
 
     def own(self, frame: PythonFrame) -> int | None:
         """The ``self`` of a method; None where it cannot be read."""
         try:
             return dict(self._slots.variables(frame.address or 0)).get("self")
-        except self._errors:
+        except self.errors:
             return None
 
     def closure(self, address: int) -> dict[str, int]:

@@ -37,11 +37,10 @@ class LockReader:
         reader: PythonReader | None,
         states: dict[int, PythonThreadState],
         fields: Fields | None = None,
-        errors: tuple[type[Exception], ...] = (),
     ) -> None:
         self._reader = reader
         self._fields = fields
-        self._errors = errors
+        self._errors = fields.errors if fields is not None else ()
         self._slots = PythonSlots(reader) if reader is not None else None
         self._states = states
 
@@ -93,26 +92,23 @@ class LockReader:
         found: list[int] = []
         released: set[int] = set()
         for frame in state.frames if state is not None else ():
-            if _is_in_threading(frame.file) and _is_named(frame, "wait"):
-                released |= self._lock_of_condition(
-                    self._fields.own(frame) if self._fields is not None else None
-                )
-            locks = {
-                lock.address
-                for each in self._objects(frame, guarded=True)
-                if (lock := self._python_lock(each))
-            }
-            for owner, file, name in self._fields.managers(frame) if self._fields is not None else ():
-                if _is_in_threading(file) and name == "Condition.__exit__":
-                    locks |= self._lock_of_condition(owner)
+            objects = map(self._python_lock, self._objects(frame, guarded=True))
+            locks = {lock.address for lock in objects if lock is not None}
+            if self._fields is not None:
+                if _is_in_threading(frame.file) and _is_named(frame, "wait"):
+                    released |= self._lock_of_condition(self._fields.own(frame))
+                for owner, file, name in self._fields.managers(frame):
+                    if _is_in_threading(file) and name == "Condition.__exit__":
+                        locks |= self._lock_of_condition(owner)
             if locks - released and not self._releases(frame):
-                found += sorted(locks - released)
+                found += locks - released
         return tuple(dict.fromkeys(found))
 
     def _lock_of_condition(self, address: int | None) -> set[int]:
         """The Lock or RLock of a Condition; nothing of another object."""
+        assert self._fields is not None
         try:
-            lock = self._fields.attribute(address, "_lock") if self._fields is not None and address else None
+            lock = self._fields.attribute(address, "_lock") if address else None
         except self._errors:
             return set()
         return {lock} if lock and self._lock_at(lock) is not None else set()

@@ -245,7 +245,6 @@ class Assembler:
             sleeps=facts.sleeps,
             joins=captured.joins.get(facts.tid),
             daemon=captured.daemons.get(facts.tid),
-            is_private=facts.tid in captured.private,
             waits_for=_with_kind(captured.awaited.get(facts.tid), native),
             held_locks=captured.held.get(facts.tid, ()),
             locals=_locals_by_position(stack, captured.locals),

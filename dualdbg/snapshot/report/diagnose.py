@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ...known.python_files import is_of_a_library
 from ...model import PythonFrame
@@ -50,7 +49,10 @@ _WORKER_WAITS = tuple(
 _WAITING = {"workers": 1, "database": 0, "collective": 0, "gpu": 0, "busy": 0}
 _ON_A_PROCESSOR = "R"  # or waiting for one: proc(5)
 _SEEN_AT_ONCE = ("deadlock", "task-deadlock", "fork-with-lock")
+# Node, what is waited for (of equal ones one line is made), what a thread does, where, and lines that follow.
+_Row = tuple[Node, Hashable, str, str, str]
 _MOST_PLACES = 3  # in a line
+_FUTEX_PRIVATE = 128  # linux/futex.h
 _CHILD_WAITS = ("wait4", "waitid")
 _ALL_THE_TIME = 0.9  # of the time between two looks; the looks themselves take some
 
@@ -229,10 +231,11 @@ def _alone(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Findi
     for node, thread in _waiting_threads(scene, told):
         lock, call = thread.waits_for, thread.system_call
         of_python = lock is not None and lock.kind == "lock"
-        at_futex = thread.is_private and not has_time_limit(call)
+        at_futex = call is not None and call.name == "futex" and bool(call.arguments[1] & _FUTEX_PRIVATE)
+        at_futex = at_futex and not has_time_limit(call)
         if not (of_python or at_futex) or not _is_only_thread(scene, node) or is_idle(scene, node, thread):
             continue
-        what = f"for {lock_in_words(lock)}" if lock is not None else "to be woken"
+        what = f"for {lock_in_words(lock)}" if lock is not None and of_python else "to be woken"
         text = f"{name_of(scene, node)} waits {what}, in {where(thread)}\n{_who_may_release(scene, node)}"
         parent = scene.processes.get(scene.processes[node[0]].forked_from or 0)
         if parent is not None and len(parent.threads) > 1:
@@ -305,7 +308,7 @@ def _io(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Finding]
         text = descriptor_wait(call, call.descriptor, where(thread)) + lock_holders(
             scene, node[0], call.descriptor
         )
-        rows.append(_Row(node, text, key=(text, node[0])))
+        rows.append((node, (text, node[0]), text, "", ""))
     return _lines(scene, "io", rows)
 
 
@@ -320,7 +323,7 @@ def _children(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fi
             continue
         number = _child_of(call)
         which = f"process {number} to end" if number is not None else "any child process to end"
-        rows.append(_Row(node, f"waits for {which}", where(thread), key=(number, node[0])))
+        rows.append((node, (number, node[0]), f"waits for {which}", where(thread), ""))
     return _lines(scene, "child", rows)
 
 
@@ -373,32 +376,24 @@ def _notifications(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> li
         what = f"{name_of(scene, joined)} to end" if joined in scene.threads else notification_of(thread)
         if what is not None and not is_service(scene, node, thread) and not is_idle(scene, node, thread):
             key = what if joined in scene.threads else (what, where(thread))
-            rows.append(_Row(node, f"waits for {what}", where(thread), key=key))
+            rows.append((node, key, f"waits for {what}", where(thread), ""))
     return _lines(scene, "notification", rows)
-
-
-class _Row(NamedTuple):
-    """What a thread does, with a verb in the third person, and where. Of those with the same key one line is made."""
-
-    node: Node
-    does: str
-    at: str = ""
-    more: str = ""
-    key: Hashable = None
 
 
 def _lines(scene: Scene, kind: str, rows: Sequence[_Row]) -> list[Finding]:
     """A finding for each thing that is waited for, by however many threads."""
     groups: dict[Hashable, list[_Row]] = {}
     for row in rows:
-        groups.setdefault(row.key, []).append(row)
+        groups.setdefault(row[1], []).append(row)
     findings = []
     for group in groups.values():
-        does, places = group[0].does, list(dict.fromkeys(row.at for row in group if row.at))
+        nodes = tuple(row[0] for row in group)
+        _, _, does, _, more = group[0]
         does = does if len(group) == 1 else "wait" + does.removeprefix("waits")
-        text = f"{_list([name_of(scene, row.node) for row in group])} {does}"
-        text += f", in {' and in '.join(places[:_MOST_PLACES])}" if places else ""
-        findings.append(Finding(kind, text + group[0].more, tuple(row.node for row in group)))
+        places = [f"in {at}" for at in dict.fromkeys(row[3] for row in group) if at]
+        who = _list([name_of(scene, node) for node in nodes])
+        text = ", ".join([f"{who} {does}", *places[:_MOST_PLACES]])
+        findings.append(Finding(kind, text + more, nodes))
     return findings
 
 
@@ -415,8 +410,7 @@ def _futexes(scene: Scene, waits: dict[Node, Wait], told: set[Node]) -> list[Fin
         is_known = lock is not None and lock.kind != "mutex"
         what = f"for {lock_in_words(lock)}" if lock is not None and is_known else "to be woken"
         key = (node[0], what if is_known else where(thread))
-        more = "\nwho is to end the wait is not known"
-        rows.append(_Row(node, f"waits {what}", where(thread), more, key))
+        rows.append((node, key, f"waits {what}", where(thread), "\nwho is to end the wait is not known"))
     return _lines(scene, "notification", rows)
 
 

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import takewhile
 
 from ...known.binding_layers import RUST_LIBRARY
 from ...known.runtime_functions import is_runtime_function
-from ...model import NativeFrame
+from ...model import Frame, NativeFrame
 from ...shared.libraries import is_c_library
 from ..facts import ThreadReport
 
@@ -24,11 +23,11 @@ def awaited_once(thread: ThreadReport) -> Place | None:
     """The function at whose code that runs once a thread waits; None where it waits for something else."""
     if thread.system_call is None or thread.system_call.name != "futex":
         return None
-    frames = list(takewhile(lambda frame: isinstance(frame, NativeFrame), thread.stack.frames))
-    inside = len(list(takewhile(_is_library, frames)))
-    if inside == len(frames) or not any(_WAITS.match(frame.function or "") for frame in frames[:inside]):
-        return None
-    return _place(frames[inside])
+    for at, frame in enumerate(thread.stack.frames):
+        if not isinstance(frame, NativeFrame) or not _is_library(frame):
+            names = [one.function or "" for one in thread.stack.frames[:at]]
+            return _place(frame) if any(map(_WAITS.match, names)) else None
+    return None
 
 
 def runs_once(place: Place, threads: Iterable[ThreadReport]) -> int | None:
@@ -41,12 +40,11 @@ def runs_once(place: Place, threads: Iterable[ThreadReport]) -> int | None:
     return found[0] if len(found) == 1 else None
 
 
-def _place(frame: object) -> Place | None:
+def _place(frame: Frame) -> Place | None:
     return (frame.function, frame.library) if isinstance(frame, NativeFrame) and frame.function else None
 
 
-def _is_library(frame: object) -> bool:
-    if not isinstance(frame, NativeFrame):
-        return False
-    is_rust = RUST_LIBRARY.match(frame.function or "") is not None
-    return is_c_library(frame.library) or is_runtime_function(frame.function, frame.file) or is_rust
+def _is_library(frame: NativeFrame) -> bool:
+    name = frame.function or ""
+    is_rust = RUST_LIBRARY.match(name) is not None
+    return is_rust or is_c_library(frame.library) or is_runtime_function(name, frame.file)

@@ -31,10 +31,8 @@ def sleep_in_words(thread: ThreadReport) -> str:
 
 def waits_with_limit(thread: ThreadReport) -> bool:
     """Whether a thread waits for another one, perhaps, and goes on without it when its time limit is over."""
-    call = thread.system_call
-    return (
-        call is not None and call.name == "futex" and has_time_limit(call) and not thread.thread.waits_for_gil
-    )
+    call, asks_for_gil = thread.system_call, thread.thread.waits_for_gil
+    return call is not None and call.name == "futex" and has_time_limit(call) and not asks_for_gil
 
 
 def sleepers(processes: Sequence[ProcessReport]) -> list[str]:
@@ -51,9 +49,5 @@ def sleepers(processes: Sequence[ProcessReport]) -> list[str]:
             name = thread.thread.python_name or thread.thread.name
             of_process = f" of process {process.pid}" if len(processes) > 1 else ""
             found.append(f"thread {node[1]} {name}{of_process} {does}, in {where(thread)}")
-    more = (
-        [f"and {len(found) - _MOST} more threads that sleep or wait for a set time"]
-        if len(found) > _MOST
-        else []
-    )
+    more = [f"and {len(found) - _MOST} more threads that do"] if len(found) > _MOST else []
     return [*found[:_MOST], *more]
