@@ -372,7 +372,9 @@ def _read_objects(result: Captured, wanted: Wanted) -> None:
         result.names = result.texts.thread_names(reader, result.states)
     if wanted.locks:
         result.joins |= result.texts.joins(reader, result.states)
-        result.daemons = result.texts.daemons(reader, result.states)
+        functions = (frame.function for state in result.states.values() for frame in state.frames)
+        if "_shutdown" in functions:  # only who exits waits for those that are none
+            result.daemons = result.texts.daemons(reader, result.states)
     if wanted.locals:
         frames = [frame for state in result.states.values() for frame in state.frames]
         result.locals = result.texts.locals_of(reader, frames)
