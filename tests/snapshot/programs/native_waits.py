@@ -7,10 +7,12 @@ import threading
 import time
 
 library = ctypes.PyDLL(sys.argv[2])
+begun = threading.Event()
 CALLBACK = ctypes.PYFUNCTYPE(ctypes.c_int)
 
 
 def work():
+    begun.set()
     time.sleep(0.3)  # the GIL goes to the other thread
     return 1
 
@@ -25,7 +27,7 @@ WITH_GIL = ctypes.CFUNCTYPE(ctypes.c_int)(work)
 print(f"ready pid={os.getpid()}", flush=True)
 if sys.argv[1] == "once":
     threading.Thread(target=lambda: library.level_of(called), name="makes", daemon=True).start()
-    time.sleep(0.1)
+    begun.wait()
     library.level_of(called)
 else:
     library.tick_a_while(WITH_GIL)

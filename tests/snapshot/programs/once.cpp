@@ -1,6 +1,5 @@
 // A static variable that is made by what Python gives, and a thread that is waited for when an object ends.
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -12,13 +11,16 @@ struct Settings {
 
 struct Ticker {
     explicit Ticker(int (*tick)()) : thread([this, tick] {
-        while (!stopped) tick();
+        do {
+            begun = true;
+            tick();
+        } while (!stopped);
     }) {}
     ~Ticker() {
         stopped = true;
         thread.join();
     }
-    std::atomic<bool> stopped{false};
+    std::atomic<bool> begun{false}, stopped{false};
     std::thread thread;
 };
 }  // namespace
@@ -30,7 +32,7 @@ extern "C" int level_of(int (*load)()) {
 
 extern "C" int tick_a_while(int (*tick)()) {
     auto ticker = std::make_unique<Ticker>(tick);
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    while (!ticker->begun) std::this_thread::yield();
     ticker.reset();
     return 0;
 }

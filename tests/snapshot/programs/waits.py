@@ -11,15 +11,26 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-forever = threading.Event().wait
-MODULE = "import threading\nthreading.Event().wait()\n"
+stands = threading.Event()  # a thread has what others are to ask for
+MODULE = "import __main__, threading\n__main__.stands.set()\nthreading.Event().wait()\n"
 
 
-def start(function, *arguments):
-    thread = threading.Thread(target=function, args=arguments, name=function.__name__, daemon=True)
+def start(function):
+    thread = threading.Thread(target=function, name=function.__name__, daemon=True)
     thread.start()
-    time.sleep(0.05)  # the order in which they take locks
     return thread
+
+
+def start_first(function):
+    start(function)
+    stands.wait()
+    stands.clear()
+
+
+def keep():
+    stands.set()
+    while True:
+        time.sleep(1000)
 
 
 over_lock = threading.Condition(threading.Lock())
@@ -27,8 +38,7 @@ over_lock = threading.Condition(threading.Lock())
 
 def keeps_condition():
     with over_lock:
-        while True:
-            time.sleep(1000)
+        keep()
 
 
 def asks_condition():
@@ -42,14 +52,12 @@ given = threading.Lock()
 def gives_away():
     with given:
         given.release()
-        while True:
-            time.sleep(1000)
+        keep()
 
 
 def takes_given():
     with given:
-        while True:
-            time.sleep(1000)
+        keep()
 
 
 def asks_given():
@@ -62,13 +70,13 @@ notified = threading.Condition(threading.Lock())
 
 def waits_notified():
     with notified:
+        stands.set()
         notified.wait()
 
 
 def takes_notified():
     notified.acquire()
-    while True:
-        time.sleep(1000)
+    keep()
 
 
 def asks_notified():
@@ -102,8 +110,7 @@ def puts_twice():
 
 class Slow(queue.Queue):
     def _put(self, item):
-        while True:
-            time.sleep(1000)
+        keep()
 
 
 def puts_slowly():
@@ -148,12 +155,18 @@ def main():
     with (Path(sys.argv[1]) / "waits_for_ever.py").open("w") as file:
         file.write(MODULE)
     sys.path.insert(0, sys.argv[1])
-    for function in (
-        *(keeps_condition, asks_condition, gives_away, takes_given, asks_given),
-        *(waits_notified, takes_notified, asks_notified, puts_twice, puts_slowly, joins_asker),
-        *(imports_first, imports_second, imports_third),
+    for first, *others in (
+        (keeps_condition, asks_condition),
+        (gives_away,),
+        (takes_given, asks_given),
+        (waits_notified,),
+        (takes_notified, asks_notified),
+        (puts_slowly, puts_twice, joins_asker),
+        (imports_first, imports_second, imports_third),
     ):
-        start(function)
+        start_first(first)
+        for other in others:
+            start(other)
     signal.signal(signal.SIGALRM, in_handler)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     queue.Queue().get()
