@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.console.style import Style
-from dualdbg.model import NativeFrame, PythonFrame
+from dualdbg.model import NativeFrame, PythonFrame, Role
 from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.facts import Lock, ProcessReport, SystemCall, ThreadReport
 from dualdbg.snapshot.report.diagnose import diagnose
@@ -24,6 +24,7 @@ from dualdbg.snapshot.report.library_threads import is_at_exit, notification_of
 from dualdbg.snapshot.report.wording import activity
 from dualdbg.snapshot.take import parents_of_forks, take
 from dualdbg.stack_listing import NOTHING_WRONG, StackListing
+from dualdbg.symbols.source_lines import SourceLines
 from tests import rows
 from tests.snapshot.programs_running import PROGRAMS, running
 from tests.snapshot.test_idle_and_stuck import children_of
@@ -298,3 +299,25 @@ def test_deadlocks_of_cxx_with_the_gil(kind: str, patterns: Sequence[str], nativ
     with running("native_waits.py", kind, str(native)) as pid:
         text = seen(pid, "deadlock: 2 threads wait for each other", *patterns)
     assert "who is to end the wait is not known" not in text
+
+
+def test_a_deadlock_of_rust_with_the_gil_and_its_frames(tmp_path: Path) -> None:
+    """What is inlined is Rust too, and its library's own functions are between the user's, as ``bt`` has them."""
+    library, compiler = tmp_path / "libonce.so", require(shutil.which("rustc"), "rustc", outside=True)
+    options = ["-g", "-O", "--crate-type", "cdylib", "--edition", "2021", "-o", library]
+    subprocess.run([compiler, *options, PROGRAMS / "once.rs"], check=True, capture_output=True)
+    with running("native_waits.py", "once", str(library)) as pid:
+        seen(pid, "deadlock: 2 threads wait for each other", "runs once in level_of, .* makes runs")
+        (report,), _ = take([pid], wanted=Wanted.to_diagnose(), lines=SourceLines())
+    frames = [
+        frame
+        for each in report.threads
+        for frame in each.stack.frames
+        if isinstance(frame, NativeFrame) and (frame.file or "").endswith(".rs")
+    ]
+    assert {frame.source_language for frame in frames} == {"rust"}
+    assert any(frame.inlined for frame in frames) and not any(
+        "{impl#" in (one.function or "") for one in frames
+    )
+    own = {frame.function for frame in frames if frame.role is Role.USER}
+    assert "level_of" in own and not any((name or "").startswith(("std::", "core::")) for name in own), own
