@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 
 import pytest
@@ -150,9 +149,8 @@ def test_a_step_in_a_function_that_an_exception_leaves_ends_in_its_caller(
         assert await steps(driver, kind) == lines(10)
         assert lines(16)[0] in await steps(driver, "next next")
         await driver.resume()
-        (caller,) = await steps(driver, kind)
-        assert caller in lines(12, 15)  # up to 3.11 debugpy's next goes on to the caller's caller
-        assert lines(16)[0] in await steps(driver, "next next")
+        assert await steps(driver, kind) == lines(12)
+        assert lines(16)[0] in await steps(driver, "next next next")
         assert (await driver.finish_run()).code == 0
 
     python = {"python": str(support.other_interpreter(version))}
@@ -172,8 +170,7 @@ def test_an_awaited_coroutine_is_entered_and_left(tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         assert await steps(driver, "step") == lines(3)
-        # debugpy's next over a return ends on the line that called from 3.12 on, before on the one behind it.
-        assert await steps(driver, "next next") == lines(4, 7 if sys.version_info < (3, 12) else 6)
+        assert await steps(driver, "next next") == lines(4, 6)
         await driver.finish_run()
 
     run_session(work, write(tmp_path, COROUTINE), "program.py:6")

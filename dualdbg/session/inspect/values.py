@@ -28,6 +28,7 @@ from .python_objects import PAGE, Fetch, MemoryValues, rest
 EVALUATION_DEADLINE = patient(3600.0)
 # In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
+_NOTHING = "NothingReturned"  # a class there
 _NOT_KNOWN = "<not known>"
 _LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4, and
@@ -187,6 +188,8 @@ class ValueReader:
         try:
             value = await self._evaluated(debugpy.evaluate(_RETURNED_NOW, frame))
         except EvaluationError:
+            return None
+        if value.type == _NOTHING:
             return None
         return replace(self._python_value(value), name=f"{RETURNED}{function}", expression=None)
 

@@ -84,7 +84,7 @@ class PythonStops:
     async def _result(self, hold: PythonHold) -> Value | None:
         """What the Python function has returned that the step under way has left."""
         step, verdict = self.loop.state.step, hold.verdict
-        if step is None or step.origin is None or step.kind != "finish" or verdict is None:
+        if step is None or step.origin is None or verdict is None:
             return None
         if hold.tid != step.tid or not verdict.reason.ends_step or hold.shown or not hold.frames:
             return None

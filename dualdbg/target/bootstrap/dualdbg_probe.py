@@ -50,6 +50,9 @@ def arm(command: str) -> int:
             own = own.f_back
         if own is not None and own is not frame:
             frame, command = own, "next" if command == "finish" else command  # out of the library that called
+    began = frame
+    if command == "finish":
+        frame = debugger.stepping().way_out(debugger, frame) or frame
     name = {"next": "CMD_STEP_OVER", "step": "CMD_STEP_INTO", "finish": "CMD_STEP_RETURN"}[command]
     number = getattr(constants, name + suffix)
     thread = threading.current_thread()
@@ -61,7 +64,9 @@ def arm(command: str) -> int:
     info.update_stepping_info()
     if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
         pydevd.pydevd_sys_monitoring.update_monitor_events(suspend_requested=True)
+    debugger.stopped_in[thread.ident] = began
     debugger.set_trace_for_frame_and_parents(thread.ident, frame)
+    del debugger.stopped_in[thread.ident]
     if pydevd_constants.PYDEVD_USE_SYS_MONITORING:
         pydevd.pydevd_sys_monitoring.restart_events()
     return depth

@@ -88,14 +88,18 @@ def quick(pydevd: Any, failed: int) -> type:
         waits_at_exit = False  # where it has been there since the program began
         watches: Any = None  # once there was a watchpoint
         steps: Any = None  # dualdbg_steps.py, once a thread was stopped
-        stopped_in: Any  # by thread: the innermost frame that the user sees
+        # By thread: the innermost frame that the user sees; the step that is under way; at a stop, what the function
+        # has returned in which the step began.
+        stopped_in: Any
+        begun_steps: Any
+        results: Any
 
         def __init__(self, *given: Any, **named: Any) -> None:
             if self.waits_at_exit:
                 # pydevd's own handler is registered next, so it runs before this one.
                 pydevd.atexit.register(self.wait_until_disposed)
             super().__init__(*given, **named)
-            self.stopped_in = {}
+            self.stopped_in, self.begun_steps, self.results = {}, {}, {}
             if pydevd.PYDEVD_USE_SYS_MONITORING:
                 keep_for_callbacks(pydevd, self)
 
@@ -140,11 +144,15 @@ def quick(pydevd: Any, failed: int) -> type:
                 return
             number = pydevd.threading.get_ident()
             self.stopped_in[number] = frame
+            shown = self.stepping().results_at(self, thread, frame)
             self.announce(thread)
             try:
                 super().do_wait_suspend(thread, frame, *given, **named)
             finally:
                 self.stopped_in.pop(number, None)
+                self.results.pop(number, None)
+                if shown:
+                    shown.clear()
             self.stepping().forget_waiting(self, pydevd, thread)
             if self.watches is not None:
                 self.watches.goes_on()
@@ -210,6 +218,12 @@ def quick(pydevd: Any, failed: int) -> type:
                 self.stepping().watch(self, pydevd, frame)
             if self.watches is not None:
                 self.watches.come_first(frame)
+
+        def trace_again(self, thread_ident: Any, frame: Any) -> None:
+            """The step that is under way goes on in ``frame``."""
+            super().set_trace_for_frame_and_parents(thread_ident, frame)
+            if pydevd.PYDEVD_USE_SYS_MONITORING:
+                pydevd.pydevd_sys_monitoring.restart_events()
 
         def notify_skipped_step_in_because_of_filters(self, frame: Any) -> None:
             """Told of a library that the user has called: each import passes through the import machinery, and the

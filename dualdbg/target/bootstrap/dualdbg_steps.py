@@ -9,20 +9,32 @@ first, and pydevd would begin the step at the next stop, which would be lost.
 
 A step into a generator that goes on ends there: from 3.12 on pydevd looks at functions that begin alone
 (update_monitor_events has no callback for PY_RESUME).
+
+A step over lines that leaves its function ends in the caller, as a step out does. pydevd would stop at whatever line
+comes next, which may be one of another function that the caller, or a library, calls: up to 3.11 always, from 3.12 on
+where a library has called the function (_return_event).
+
+What a function has returned is that of the frame in which the step began. pydevd notes a value for each function that
+returns meanwhile, and up to 3.11 None for one that raises. Its step out leaves the outermost function of the libraries
+that have called.
 """
 
 from __future__ import annotations
 
 import opcode
 import sys
+from _thread import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any, List, Optional, Set
 
-_PAUSES = 0xA0  # CO_GENERATOR, CO_COROUTINE (inspect.py)
-_OUT = (109, 160)  # CMD_STEP_RETURN and CMD_STEP_RETURN_MY_CODE (pydevd_comm_constants.py)
+_PAUSES = 0x2A0  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (inspect.py)
+# Of pydevd_comm_constants.py: CMD_STEP_OVER and CMD_STEP_OVER_MY_CODE, and what steps out as they do.
+_OUT_OF = {108: 109, 159: 160}
+_OUT = tuple(_OUT_OF.values())
+_STEP_COMMANDS = (107, 128, 144, 206, *_OUT_OF, *_OUT)  # and CMD_STEP_INTO, _SMART_, _MY_CODE, _COROUTINE
 _STEPS = ("internal_step_in_thread", "internal_smart_step_into")  # functions of pydevd_comm.py
 _RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned to a frame
 _TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
@@ -34,38 +46,179 @@ def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
     info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
     if info is None or info.pydev_step_cmd == -1 or debugger.pydb_disposed:
         return
-    if info.pydev_step_cmd in _OUT and left.f_back is not None:
-        earlier = left.f_back.f_locals.get(_RETURNED)
-        if earlier:
-            earlier.clear()  # what is there when the step has ended, the function has just returned
+    number = get_ident()
+    # A step out of libraries is pydevd's step out of the outermost of them.
+    step = debugger.begun_steps[number] = Step(debugger, thread, debugger.stopped_in.get(number, left))
     if sys.version_info >= (3, 12):
-        monitored.watch(debugger, pydevd, thread)
-    elif info.pydev_step_stop is left and left.f_code.co_flags & _PAUSES:
+        monitored.watch(debugger, pydevd, thread, step)
+        return
+    globals()["beside"]("dualdbg_traced").at_next_event(step.cover)
+    if info.pydev_step_stop is left and left.f_code.co_flags & _PAUSES:
         caller = visible_caller(debugger, left)
         if caller is not None and caller.f_trace is not None:
             caller.f_trace = Caller(debugger, thread, caller.f_trace)
 
 
+class Step:
+    """A step, from the ``frame`` in which it began. Up to 3.11 it is also that frame's trace function.
+
+    ``returned``: what the frame has returned since to ``caller``, the innermost that the user sees; None for that while
+    it has not, or where an exception has left it. A frame that was left is kept alive no longer. ``way_out``: the
+    function of a library whose return ends the step, where pydevd hears nothing of that (threading.py, weakref.py,
+    ...); else None.
+    """
+
+    def __init__(self, debugger: Any, thread: Any, frame: FrameType) -> None:
+        self.frame: Optional[FrameType] = frame
+        self.code = frame.f_code
+        self.returned: Any = None
+        self.caller: Optional[FrameType] = None
+        self.way_out: Optional[FrameType] = None
+        self._debugger = debugger
+        self._thread = thread
+        self._info = info = thread.additional_info
+        if info.pydev_step_cmd in _OUT:
+            self._hear_of(info.pydev_step_stop)
+        self._trace: Any = None  # pydevd's
+        noted = _noted(frame)
+        if noted:
+            noted.clear()  # what is there when the step has ended was returned meanwhile
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it is the step of the current thread."""
+        return self._debugger.begun_steps.get(get_ident()) is self
+
+    def cover(self, _: FrameType) -> None:
+        """Up to 3.11: hear of the frame before pydevd does, behind watchpoints."""
+        front: Any = self.frame
+        place, traced = "f_trace", globals()["beside"]("dualdbg_traced")
+        if front is not None and type(front.f_trace) is traced.Frame:
+            front, place = front.f_trace, "inner"
+        trace = getattr(front, place, None)
+        self._trace = trace._trace if type(trace) is Step else trace
+        if front is not None:
+            setattr(front, place, self)
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        trace = self._trace
+        if not self.is_under_way:
+            frame.f_trace = trace
+        elif event == "return":
+            if opcode.opname[frame.f_code.co_code[frame.f_lasti]] == "RETURN_VALUE":
+                self.returns(frame, argument)
+            elif not frame.f_code.co_flags & _PAUSES:
+                self.leave(frame)  # by an exception
+        found = None if trace is None else trace(frame, event, argument)
+        if not self.is_under_way or self.frame is None:
+            return found
+        self._trace = trace if found is None else found
+        return self
+
+    def returns(self, frame: FrameType, value: Any) -> None:
+        """The frame is about to return."""
+        self.caller = visible_caller(self._debugger, frame)
+        self.returned = None if self.caller is None else value
+        # What runs next in a loop of tasks, once a task is done, is no call of whoever runs the loop.
+        if not frame.f_code.co_flags & _PAUSES or self.caller is frame.f_back:
+            self.leave(frame)
+        self.frame = None
+
+    def leave(self, frame: FrameType) -> None:
+        """The frame is about to be left: a step over lines goes on as a step out."""
+        info, out, self.frame = self._info, way_out(self._debugger, frame), None
+        if info.pydev_step_stop is not frame or info.pydev_step_cmd not in _OUT_OF or out is None:
+            return
+        info.pydev_step_cmd, info.pydev_step_stop = _OUT_OF[info.pydev_step_cmd], out
+        if out is not frame:
+            self._hear_of(out)
+            self._debugger.trace_again(self._thread.ident, out)
+
+    def forget(self) -> None:
+        """It has ended."""
+        monitored.hear_of(self, False)
+        self.frame = self.caller = self.way_out = self.returned = None
+
+    def _hear_of(self, out: FrameType) -> None:
+        if self._debugger.get_file_type(out) is None:
+            return
+        self.way_out = out
+        if sys.version_info < (3, 12):
+            out.f_trace = self._left
+        else:
+            monitored.hear_of(self)
+
+    def _left(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "return" and self.is_under_way:
+            self.end()
+        return self._left
+
+    def end(self) -> None:
+        """``way_out`` returns."""
+        assert self.way_out is not None and self.way_out.f_back is not None
+        self._info.is_tracing += 1
+        try:
+            stop(self._debugger, self._thread, self.way_out.f_back)
+        finally:
+            self._info.is_tracing -= 1
+
+
+def way_out(debugger: Any, frame: FrameType) -> Optional[FrameType]:
+    """What returns to the user's code when ``frame`` is left: that, or the outermost of the libraries that called it.
+
+    None where nothing of the user's has called it.
+    """
+    while frame.f_back is not None:
+        if not is_hidden(debugger, frame.f_back):
+            return frame
+        frame = frame.f_back
+    return None
+
+
+def results_at(debugger: Any, thread: Any, frame: FrameType) -> Any:
+    """A stop begins in ``frame``: what is shown there as returned, by the names of functions, as long as it lasts.
+
+    That is what the frame in which the step began has returned to this one. Where that is ``frame`` itself, it is what
+    its calls have returned to it. Up to 3.11 pydevd has noted None there for a function that has raised, too: no None
+    is shown.
+    """
+    step, noted = debugger.begun_steps.pop(get_ident(), None), _noted(frame)
+    results: Any = {}
+    if step is None:
+        pass
+    elif frame is step.caller and thread.stop_reason in _STEP_COMMANDS:
+        results[step.code.co_name] = debugger.results[get_ident()] = step.returned
+    elif frame is step.frame and noted and thread.stop_reason not in _OUT:
+        has_none = sys.version_info >= (3, 12)
+        results.update((name, value) for name, value in noted.items() if has_none or value is not None)
+    if step is not None:
+        step.forget()
+    if noted:
+        noted.clear()
+    if results:
+        noted = _noted(frame, results)
+        noted.update(results)
+    return noted
+
+
+def _noted(frame: FrameType, first: Any = None) -> Any:
+    """What pydevd has noted as returned to a frame; ``first`` where there is nothing yet.
+
+    None where its variables are in a mapping of the program's own.
+    """
+    names = frame.f_locals
+    if type(names) not in (dict, type(sys._getframe().f_locals)):
+        return {}
+    return names.get(_RETURNED) if first is None else names.setdefault(_RETURNED, first)
+
+
+class NothingReturned:
+    """Stands for a result that is not there. An exception would keep the variables alive that debugpy copies."""
+
+
 def returned() -> Any:
-    """What the function has returned that the step out has left for the frame in which this is evaluated.
-
-    Raises LookupError where it has returned nothing to that frame.
-    """
-    found = list(sys._getframe(1).f_locals.get(_RETURNED, {}).values())
-    if len(found) == 1 and (found[0] is not None or _is_at_return(sys._getframe(1))):
-        return found[0]
-    raise LookupError("nothing was returned")
-
-
-def _is_at_return(frame: FrameType) -> bool:
-    """Whether the function returns that is about to be left. Up to 3.11 pydevd is told None of one that raises, too.
-
-    ``frame`` is a debugger's that the function has called.
-    """
-    if sys.version_info >= (3, 12):
-        return True
-    left = sys.modules["pydevd"].dualdbg_presentation.beside("dualdbg_probe").users_frame(frame)
-    return left is not None and opcode.opname[left.f_code.co_code[left.f_lasti]] == "RETURN_VALUE"
+    """What the function has returned in which the step began that has ended in the frame where this is evaluated."""
+    return sys.modules["pydevd"].get_global_debugger().results.get(get_ident(), NothingReturned())
 
 
 def visible_caller(debugger: Any, frame: FrameType) -> Optional[FrameType]:
@@ -173,7 +326,7 @@ class Monitored:
         self._stepping: Set[int] = set()  # threads
         self._tool: Optional[int] = None
 
-    def watch(self, debugger: Any, pydevd: Any, thread: Any) -> None:
+    def watch(self, debugger: Any, pydevd: Any, thread: Any, step: Step) -> None:
         """Hear of this thread too, which steps."""
         self._debugger, self._pydevd = debugger, pydevd
         self._stepping.add(thread.ident)
@@ -184,9 +337,28 @@ class Monitored:
                 monitoring.use_tool_id(tool, "dualdbg steps")
                 monitoring.register_callback(tool, events.PY_UNWIND, self._unwound)
                 monitoring.register_callback(tool, events.PY_RESUME, self._resumed)
+                monitoring.register_callback(tool, events.PY_RETURN, self._returned)
                 monitoring.set_events(tool, events.PY_UNWIND | events.PY_RESUME)
                 self._tool = tool
                 break
+        self.hear_of(step)
+
+    def hear_of(self, step: Step, wanted: bool = True) -> None:
+        """Hear of the returns that matter to a step, or hear of them no more."""
+        if self._tool is not None:
+            monitoring: Any = sys.monitoring  # type: ignore[attr-defined,unused-ignore]
+            events = monitoring.events.PY_RETURN if wanted else 0
+            for code in (step.code, *([step.way_out.f_code] if step.way_out is not None else ())):
+                monitoring.set_local_events(self._tool, code, events)
+
+    def _returned(self, code: CodeType, offset: int, value: Any) -> None:
+        step, frame = self._debugger.begun_steps.get(get_ident()), sys._getframe(1)
+        if step is None or self._thread_that_steps() is None:
+            return
+        if frame is step.frame:
+            step.returns(frame, value)
+        elif frame is step.way_out:
+            step.end()
 
     def _unwound(self, code: CodeType, offset: int, error: BaseException) -> None:
         thread = self._thread_that_steps()
@@ -204,10 +376,10 @@ class Monitored:
         elif info.pydev_step_stop is not left:
             return
         if caller is not None and caller is not left.f_back:
-            # The exception may be handled in between: the step goes on in the caller.
-            info.pydev_step_stop = caller
-            self._debugger.set_trace_for_frame_and_parents(thread.ident, caller)
-            self._pydevd.pydevd_sys_monitoring.restart_events()
+            # The exception may be handled in between.
+            step = self._debugger.begun_steps.get(thread.ident)
+            if step is not None:
+                step.leave(left)
         elif caller is not None:
             info.trace_suspend_type = "sys_monitor"
             stop(self._debugger, thread, caller)

@@ -1,6 +1,7 @@
 """Runs in the target: up to 3.11, what watchpoints hear of lines: trace functions in front of pydevd's.
 
-They are there while something is watched. Each goes away by itself when it is called afterwards.
+They are there while something is watched. Each goes away by itself when it is called afterwards. Steps are in front of
+pydevd in one frame (dualdbg_steps.py), behind watchpoints.
 """
 
 from __future__ import annotations
@@ -58,7 +59,9 @@ class Traced:
         if self.watches.is_idle:
             return
         inner: Any = sys.gettrace()
-        if inner is not None and type(inner) is not Thread:
+        if type(inner) is Ahead:
+            at_next_event(self.come_first)
+        elif inner is not None and type(inner) is not Thread:
             raw_settrace()(Thread(self, inner))
         self.cover(frame)
 
@@ -73,10 +76,8 @@ class Traced:
             if frame.f_code is Frame.__call__.__code__:
                 return
             frame = frame.f_back
-        now: Any = sys.gettrace()
-        if now is not None and not self.watches.is_idle:
-            front = now if type(now) is Thread else Thread(self, now)
-            ctypes.pythonapi.PyEval_SetTrace(_FIRST, ctypes.py_object(front))
+        if not self.watches.is_idle:
+            at_next_event(self.come_first)
 
     def cover(self, frame: Any) -> None:
         """Hear of the lines of these frames: this one and those that have called it."""
@@ -112,14 +113,14 @@ class Frame:
     """The trace function of a frame. ``inner`` is pydevd's, or None where pydevd does not look at the frame."""
 
     def __init__(self, traced: Traced, inner: Any) -> None:
-        self._traced, self._inner = traced, inner
+        self._traced, self.inner = traced, inner
         self._raised = False
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
         watches = self._traced.watches
         if watches.is_idle:
-            frame.f_trace = self._inner
-            return None if self._inner is None else self._inner(frame, event, argument)
+            frame.f_trace = self.inner
+            return None if self.inner is None else self.inner(frame, event, argument)
         if event == "exception":
             self._raised = True
         elif event == "line":
@@ -128,13 +129,11 @@ class Frame:
         elif event == "return":
             watches.happens(frame, self._way_out(frame, argument), frame.f_lineno)
         now: Any = frame.f_trace
-        inner = (
-            now._inner if type(now) is Frame else now
-        )  # a step that begins at the stop may have changed it
+        inner = now.inner if type(now) is Frame else now  # a step that begins at the stop may have changed it
         if inner is not None:
             found = inner(frame, event, argument)
             inner = inner if found is None else found
-        self._inner = inner._inner if type(inner) is Frame else inner
+        self.inner = inner.inner if type(inner) is Frame else inner
         return self
 
     def _way_out(self, frame: FrameType, value: Any) -> str:
@@ -146,12 +145,34 @@ class Frame:
         return "pause"
 
 
-def _first_event(front: Thread, frame: FrameType, what: int, argument: Any) -> int:
+class Ahead:
+    """The trace function of a thread until its next event. ``actions`` are done then, with the frame of that."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.actions = inner, []  # type: Any, Any
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """The program has put it back: it is too late for the actions."""
+        raw_settrace()(self.inner)
+        return self.inner(frame, event, argument)
+
+
+def at_next_event(action: Any) -> None:
+    """Have ``action`` done in the current thread, if that is traced, before pydevd hears of its next event."""
+    now: Any = sys.gettrace()
+    ahead = now if type(now) is Ahead else Ahead(now)
+    ahead.actions.append(action)
+    if now is not ahead and now is not None:
+        ctypes.pythonapi.PyEval_SetTrace(_FIRST, ctypes.py_object(ahead))
+
+
+def _first_event(ahead: Ahead, frame: FrameType, what: int, argument: Any) -> int:
     """Called by the interpreter in the place of its own function that calls trace functions."""
-    raw_settrace()(front)
-    front.traced.cover(frame)
+    raw_settrace()(ahead.inner)
+    for action in ahead.actions:
+        action(frame)
     event = _EVENTS[what]
-    trace: Any = front if event == "call" else frame.f_trace
+    trace: Any = sys.gettrace() if event == "call" else frame.f_trace
     if trace is not None:
         found = trace(frame, event, ctypes.cast(argument, ctypes.py_object).value if argument else None)
         if found is not None:
