@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 from ...backends.native import Move
 from ...errors import AnswerOwed, CommandError, DualdbgError, WrongState
@@ -16,7 +17,7 @@ from .line_watch import LineWatch
 from .momentary_breakpoints import MomentaryBreakpoints
 from .plan import NativePlan, PythonPlan, Watch
 from .probe import Probe
-from .stop_points import Momentary, StopPoints
+from .stop_points import Momentary
 
 _BY_GDB = (Move.NEXT, Move.STEP, Move.UNTIL, Move.NEXT_INSTRUCTION)  # gdb steps over calls, some or all
 
@@ -52,7 +53,8 @@ class NativeDeparture:
         """
         momentary = Momentary()
         armed: int | None = None
-        await self._watch.hear(plan.step is not None and plan.step.watches)
+        if plan.step is None or not plan.step.watches:
+            await self._watch.hear(False)
         if plan.gdb_thread is not None:
             armed = await self._prepare(plan, plan.gdb_thread, momentary)
         await self._breakpoints.begin(momentary)
@@ -67,6 +69,10 @@ class NativeDeparture:
         if plan.hear is not None:
             await self._probe.hear(gdb_thread, plan.hear)
         armed = await self._arm(plan, gdb_thread)
+        if plan.step is not None and plan.step.watches:
+            ask = partial(self._probe.begin_step, gdb_thread)
+            reached = await self._watch.begin_by(ask, plan.step.origin)
+            await self._breakpoints.set(reached, gdb_thread, momentary)
         if plan.move in _BY_GDB:
             await self._breakpoints.let_gdb_step()
         with_breakpoints = self._breakpoints.set(plan.places, gdb_thread, momentary)
@@ -137,9 +143,7 @@ class PythonDeparture:
         if plan.watch is Watch.END:
             await watch.end()
         elif plan.watch is Watch.BEGIN and step is not None and plan.hold is not None:
-            entries = tuple(await watch.begin(plan.hold))
-            places = StopPoints(entries=entries, operators=watch.calls_operator)
-            await self._breakpoints.set(places, step.gdb_thread, momentary)
+            await self._breakpoints.set(await watch.begin(plan.hold), step.gdb_thread, momentary)
 
     async def _leave(self, plan: PythonPlan) -> None:
         answered = asyncio.Event()

@@ -56,7 +56,7 @@ class GroundReader:
 
     def at_native_stop(self, tid: int, stop: Stop) -> NativeGround:
         """The place of a thread at a native stop. Nothing is read yet."""
-        return NativeGround(tid, stop, tuple(self._watch.entries), self._watch.calls_operator)
+        return NativeGround(tid, stop)
 
     async def at_python_stop(self, tid: int) -> PythonGround:
         """The place of a thread at a Python stop. Raises WrongState for a thread that debugpy does not hold."""

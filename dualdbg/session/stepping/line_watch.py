@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...backends import python as debugpy
+from ...model import PythonFrame
 from ...shared.libraries import is_c_library
 from ...waiting import together
 from ..engines import NativeEngine
 from ..loop import Loop
 from ..ports import AskingPython
 from .code_of_interest import CodeOfInterest
+from .stop_points import NOWHERE, StopPoints
 
 if TYPE_CHECKING:
     from ..stops.facts import PythonHold
@@ -26,10 +28,9 @@ _SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
 
 
 class LineWatch:
-    """Asks the probe, through debugpy, to watch the current Python line.
+    """Asks the probe to watch the current Python line.
 
-    ``beacon`` is the gdb breakpoint at the system call by which the probe announces a call. ``entries``: native
-    functions that the line may reach without a call. ``calls_operator``: the line may call one of torch.ops.
+    ``beacon`` is the gdb breakpoint at the system call by which the probe announces a call.
     """
 
     def __init__(
@@ -48,25 +49,29 @@ class LineWatch:
         self.beacon: int | None = None
         # The version of the mapped files, and an address in them.
         self._beacon_at: tuple[int, int | None] = (-1, None)
-        self.entries: list[int] = []
-        self.calls_operator = False
-        self._watching: PythonHold | None = None
+        self._watching = False
+        self._hold: PythonHold | None = None
 
-    async def begin(self, hold: PythonHold) -> list[int]:
-        """Watch a thread's current line. Returns the entries that the line may reach without a call."""
-        top = hold.top
-        if top is None:
-            return []
+    async def begin(self, hold: PythonHold) -> StopPoints:
+        """Watch the current line of a thread that debugpy holds. Returns what the line may reach, but for its calls."""
+
+        async def ask(argument: str) -> str:
+            answer = await self._ask(f"begin_step({argument!r})", hold)
+            return str(ast.literal_eval(answer)) if answer else ""
+
+        self._hold = hold
+        return await self.begin_by(ask, hold.top)
+
+    async def begin_by(self, ask: Callable[[str], Awaitable[str]], top: PythonFrame | None) -> StopPoints:
+        """The same, where ``ask`` has the probe's function called that begins it."""
         ranges = self._code.ranges()
-        if not ranges:
-            self._watching = None
-            return []
-        _, answer = await together(self._set_beacon(), self._ask(f"begin_step({top.line}, {ranges})", hold))
-        self._watching = hold
-        told = json.loads(ast.literal_eval(answer)) if answer else (False, [], 0)
-        self.calls_operator, self.entries, mailbox = told
+        self._watching = top is not None and bool(ranges)
+        if top is None or not ranges:
+            return NOWHERE
+        _, answer = await together(self._set_beacon(), ask(json.dumps([top.line, ranges])))
+        calls_operator, entries, mailbox = json.loads(answer) if answer else (False, [], 0)
         self._learn_mailbox(mailbox)
-        return self.entries
+        return StopPoints(entries=tuple(entries), operators=calls_operator)
 
     async def named_entries(self, hold: PythonHold) -> list[int]:
         """Where the native code begins that a thread's current line calls by name, as far as its variables tell."""
@@ -84,17 +89,15 @@ class LineWatch:
 
     async def end(self) -> None:
         """Stop watching."""
-        hold, self._watching = self._watching, None
-        if hold is None:
+        if not self._watching:
             return
-        self.entries = []
-        await self._ask("end_step()", next(iter(self._loop.state.python_holds.values()), hold))
+        self._watching = False
+        await self._ask("end_step()", next(iter(self._loop.state.python_holds.values()), self._hold))
         await self._remove_beacon()
 
     def program_replaced(self) -> None:
         """The process runs another program: nobody is watched, and gdb has dropped its breakpoint."""
-        self._watching = self.beacon = None
-        self.entries = []
+        self._watching, self.beacon = False, None
 
     async def hear(self, wanted: bool) -> None:
         """gdb leaves a native stop: the announcements of the line that is watched are wanted, or would be in the way.
@@ -103,7 +106,7 @@ class LineWatch:
         """
         if not wanted:
             await self._remove_beacon()
-        elif self._watching is not None:
+        elif self._watching:
             await self._set_beacon()
 
     async def may_return(self, hold: PythonHold) -> bool:
@@ -140,8 +143,8 @@ class LineWatch:
                 return places[0].address
         return None
 
-    async def _ask(self, call: str, hold: PythonHold) -> str:
-        if not hold.frames:
+    async def _ask(self, call: str, hold: PythonHold | None) -> str:
+        if hold is None or not hold.frames:
             return ""
         # debugpy cuts long collections, and in every context but this one long strings too.
         question = debugpy.evaluate(f"{PROBE}.{call}", hold.frames[0].id, "clipboard")

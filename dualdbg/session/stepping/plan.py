@@ -52,8 +52,7 @@ class GroundFact(Enum):
 class NativeGround:
     """Where a thread stands at a native stop, and what has been read about it so far.
 
-    ``stop`` is the stop that the user sees. ``watched``: entries that the current Python line may reach, as addresses;
-    ``calls_operator``: the line may call one of torch.ops. Then the facts that cost something:
+    ``stop`` is the stop that the user sees. Then the facts that cost something:
 
     ``gdb_thread``: gdb's number of the thread. ``unheard``: the number of the last message to debugpy about
     breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python. ``is_sound``: Python
@@ -66,8 +65,6 @@ class NativeGround:
 
     tid: int
     stop: Stop
-    watched: tuple[int, ...] = ()
-    calls_operator: bool = False
     gdb_thread: int | Unread = UNREAD
     stack: Stack | Unread = UNREAD
     unheard: int | Unread | None = UNREAD
@@ -230,12 +227,9 @@ def _from_python_line(
         )
     if ground.caller is UNREAD:
         return GroundFact.CALLER
-    enters = step.kind == "step"
     places = StopPoints(
         returns=(ground.caller,) if ground.caller is not None else (),
         catches=frames_with_native_callers(stack),
-        entries=ground.watched if enters else (),
-        operators=enters and ground.calls_operator,
         chosen=chosen,
         left=python_left(stack) if step.kind == "finish" and ground.caller is not None else None,
     )

@@ -12,6 +12,7 @@ from ..ports import AskingPython
 
 # Seconds for pydevd to take the messages that came while gdb held the target; it needs milliseconds.
 _TO_HEAR = patient(2.0)
+_TO_BEGIN = patient(5.0)
 
 
 class Probe:
@@ -50,6 +51,10 @@ class Probe:
         if not self._python.hears_python or not self._find_functions():
             return False
         return bool(await self._call(gdb_thread, "hear", f"{number} {_TO_HEAR:g}"))
+
+    async def begin_step(self, gdb_thread: int, argument: str) -> str:
+        """Watch the calls of the Python line on which the thread is. Raises CommandError."""
+        return await self.probe_text(gdb_thread, "begin_step", argument, _TO_BEGIN)
 
     async def probe_text(self, gdb_thread: int, method: str, argument: str, deadline: float) -> str:
         """The text that a method of the probe returns within ``deadline`` seconds. Raises CommandError."""

@@ -2,12 +2,13 @@
 
 Used by code that runs in the interpreter of these objects: the step's probe (dualdbg_probe.py) and ``dualdbg resolve``
 (dualdbg_entries.py). Objects are read as the headers lay them out: CPython 3.8 and later, 64-bit, free-threaded builds
-too. Imports nothing but ctypes, because it may run in the middle of a user's program.
+too. Imports nothing but ctypes and gc, because it may run in the middle of a user's program.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,6 +225,10 @@ READERS = {
 # Types of the interpreter whose objects stand for a function that they hold.
 HOLDERS = ("method", "instancemethod", "staticmethod", "classmethod")
 NANOBIND_METHOD = ("nb_bound_method", "nanobind")
+# Modules of the interpreter's types whose objects call a function that they hold, and by what they are asked to.
+HOLDING = ("builtins", "functools", "itertools", "operator")
+CALLS = {"__call__", "__next__"}
+CONTAINERS = (list, tuple, set, frozenset, dict)
 
 
 def is_class(value: Any) -> bool:
@@ -237,6 +242,23 @@ def held_function(value: Any) -> Any:
     own = kind.__name__ in HOLDERS and not kind.__flags__ & HEAP_TYPE
     bound = (kind.__name__, kind.__module__) == NANOBIND_METHOD and is_made_by_c(kind)
     return value.__func__ if own or bound else None
+
+
+def with_held(values: Iterable[Any], depth: int = 3) -> Iterator[Any]:
+    """These values, and what the interpreter calls of them: the function that an object of functools.partial, map or
+    their like holds, and the first element of a container.
+    """
+    for value in values:
+        yield value
+        kind = type(value)
+        if kind in CONTAINERS:
+            held = [next(iter(value))] if value else []
+        elif is_class(value) or kind.__module__ not in HOLDING or not CALLS & kind.__dict__.keys():
+            continue
+        else:
+            held = gc.get_referents(value)
+        if depth and kind is not type(with_held):
+            yield from with_held(held, depth - 1)
 
 
 def constructor_parts(cls: type) -> list[tuple[str, type, Any]]:

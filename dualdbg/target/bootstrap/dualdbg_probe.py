@@ -311,22 +311,24 @@ class Watch:
 _watch: Watch | None = None
 
 
-def begin_step(line: int, ranges: list[tuple[int, int]]) -> str:
-    """Watch the calls of the line.
+def begin_step(argument: str) -> str:
+    """Watch the calls of the line. ``argument``: JSON, its number and the address ranges of the native code that the
+    user wants to enter.
 
     Returns JSON: whether the line may call an operator of ``torch.ops``, the entries of what it may reach without a
-    call, and the address of the mailbox. ``ranges`` are the address ranges of the native code that the user wants to
-    enter.
+    call of its own, and the address of the mailbox.
     """
     global _watch
-    end_step()
-    frame = users_frame(sys._getframe(1))
-    if frame is None or frame.f_lineno != line:
-        return json.dumps([False, [], mailbox()])
-    _watch = Watch(frame, ranges)
-    found = sorted({address for address in slot_entries(frame) if _watch.covers(address)})
-    _watch.begin()
-    return json.dumps([calls_operator(frame), found, mailbox()])
+    line, ranges = json.loads(argument)
+    with Untraced():
+        end_step()
+        frame = users_frame(sys._getframe(1))
+        if frame is None or frame.f_lineno != line:
+            return json.dumps([False, [], mailbox()])
+        _watch = Watch(frame, ranges)
+        found = sorted({address for address in reached_entries(frame) if _watch.covers(address)})
+        _watch.begin()
+        return json.dumps([calls_operator(frame), found, mailbox()])
 
 
 def named_entries(line: int, ranges: list[tuple[int, int]]) -> str:
@@ -337,8 +339,7 @@ def named_entries(line: int, ranges: list[tuple[int, int]]) -> str:
         return json.dumps([])
     _watch = Watch(frame, ranges)
     try:
-        named = {entry for value in values_of(frame, *names_on_line(frame)) for entry in entries_of(value)}
-        return json.dumps(sorted(filter(covers, named.union(slot_entries(frame)))))
+        return json.dumps(sorted({*filter(covers, reached_entries(frame))}))
     finally:
         _watch = None
 
@@ -427,18 +428,16 @@ def native_entries(member: Any) -> list[int]:
     return entries_of(member) if known else []
 
 
-# Calls of these are seen by the watch itself (sys.setprofile knows no others before 3.12).
-WATCHED = {"builtin_function_or_method", "method_descriptor", "classmethod_descriptor", "function", "method"}
+def reached_entries(frame: FrameType) -> Iterator[int]:
+    """Native code that the current line reaches through operators, attributes and protocols, or by what it calls.
 
-
-def slot_entries(frame: FrameType) -> Iterator[int]:
-    """Native code that the current line reaches through operators, attributes and protocols, not through calls."""
+    The watch sees calls that the line makes itself, up to 3.11 only those of functions, not of objects and classes.
+    """
     callables = beside("dualdbg_callables")
     names, attributes = names_on_line(frame)
     seen = set()
-    for value in values_of(frame, names, attributes):
-        if callables.is_class(value) or type(value).__name__ not in WATCHED:
-            yield from entries_of(value)  # the watch does not see this call
+    for value in callables.with_held(values_of(frame, names, attributes)):
+        yield from entries_of(value)
         cls = value if callables.is_class(value) else type(value)
         if cls not in seen and callables.reader_of(value) is None:  # else the slots are a binding layer's own
             seen.add(cls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from dualdbg.backends.python import evaluate
 from dualdbg.errors import CommandError
 from dualdbg.model import Frame, Layer, NativeFrame, PythonFrame, Quality, Stack
 from dualdbg.session.ports import AskingPython
-from dualdbg.session.stepping.stop_points import Pad
+from dualdbg.session.stepping.stop_points import Pad, StopPoints
 from dualdbg.session.stops.facts import Met, PythonHold
 from dualdbg.session.stops.native_hits import NativeHits
 from dualdbg.session.stops.python_hits import PythonHits
@@ -189,18 +189,20 @@ class FakeWatch:
     world: World
     python: AskingPython
     beacon: int | None = None
-    entries: list[int] = field(default_factory=list)
-    calls_operator: bool = False
 
     async def hear(self, wanted: bool) -> None:
         return None
 
     def program_replaced(self) -> None:
-        self.beacon, self.entries = None, []
+        self.beacon = None
 
-    async def begin(self, hold: PythonHold) -> list[int]:
+    async def begin(self, hold: PythonHold) -> StopPoints:
         await asyncio.sleep(self.world.delay())
-        return [0x400]
+        return StopPoints(entries=(0x400,))
+
+    async def begin_by(self, ask: Callable[[str], Awaitable[str]], top: PythonFrame | None) -> StopPoints:
+        await ask("")
+        return StopPoints(entries=(0x400,))
 
     async def end(self) -> None:
         await asyncio.sleep(self.world.delay())
@@ -232,6 +234,10 @@ class FakeProbe:
 
     def foresee(self) -> None:
         return None
+
+    async def begin_step(self, gdb_thread: int, argument: str) -> str:
+        await asyncio.sleep(self.world.delay())
+        return ""
 
     async def arm(self, gdb_thread: int, command: str) -> int:
         await asyncio.sleep(self.world.delay())
