@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from dualdbg.shared.proc_files import stat_of
-from tests import reach, rows, support
+from tests import reach, rows, support, warm
 
 # Every process of this run inherits it, so that it is found even when its parent has died.
 _MARK = "DUALDBG_TEST_RUN"
@@ -28,6 +28,7 @@ os.environ[_MARK] = uuid.uuid4().hex
 for _variable in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
     os.environ.pop(_variable, None)
 sys.dont_write_bytecode = False
+warm.usual.update(os.environ)
 
 # PyTorch's threads (libgomp) compute in a loop while they wait for the next piece of work: half of what a small program
 # uses of the processors, which other workers need. What is computed, and by which threads, stays the same.
@@ -202,7 +203,7 @@ def _nothing_left_behind() -> Iterator[None]:
 
     def nothing_is_left() -> bool:
         left.clear()
-        left.update(_processes_of_this_run(set(psutil.pids()) - before))
+        left.update(_processes_of_this_run(set(psutil.pids()) - before - warm.servers()))
         return not left
 
     try:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dualdbg.patience import patient
-from tests.snapshot.test_command import dualdbg
+from tests import warm
+from tests.cli.driver import DUALDBG, environment
 from tests.support import build_native, read_ready
 
 PROGRAM = Path(__file__).parent / "programs" / "states.py"
@@ -40,19 +41,25 @@ def in_state(
 
 
 def attach(pid: int, *words: str) -> subprocess.CompletedProcess[str]:
-    return dualdbg("attach", str(pid), "--no-stacks", "--batch", *words)
+    return warm.run(
+        [*DUALDBG, "attach", str(pid), "--no-stacks", "--batch", *words],
+        stdin=subprocess.DEVNULL,
+        text=True,
+        timeout=patient(60),
+        env=environment(),
+    )
 
 
 @contextmanager
 def attached(pid: int, *words: str) -> Iterator[subprocess.Popen[str]]:
     """A dualdbg that attaches and runs commands, beside the test."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--batch", *words],
+    with warm.Popen(
+        [*DUALDBG, "attach", str(pid), "--no-stacks", "--batch", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        env=environment(),
     ) as session:
         try:
             yield session

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from dualdbg.patience import patient
-from tests import support
+from tests import support, warm
 from tests.attach.driver import state_of
 
 # When gdb lets many threads go on, with a signal that ends them all, it may meet threads that are not there any more.
@@ -64,7 +64,7 @@ class Attached:
     """dualdbg on a process, its events one after the other."""
 
     def __init__(self, pid: int) -> None:
-        self.session = subprocess.Popen(
+        self.session = warm.Popen(
             [sys.executable, "-m", "dualdbg", "attach", str(pid), "--no-stacks", "--json"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

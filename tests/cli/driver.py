@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
-from tests import support
+from tests import support, warm
 from tests.support import ROOT, name_of, wait_until
 
 SECONDS = patient(600.0)  # for anything that has to happen; a loaded machine is slow, a hang is for ever
@@ -77,9 +77,7 @@ def dualdbg(
     """Run the command line to its end, with ``stdin`` as its input."""
     command = [*prefix, *DUALDBG, *map(str, words)]
     pipe = subprocess.PIPE
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment(env), stdin=pipe, stdout=pipe, stderr=pipe
-    ) as process:
+    with warm.Popen(command, cwd=cwd, env=environment(env), stdin=pipe, stdout=pipe, stderr=pipe) as process:
         does = None
         try:
             out, errors = process.communicate(stdin.encode(), SECONDS)
@@ -113,7 +111,7 @@ class JsonRun:
     def __init__(
         self, *words: str | Path, cwd: Path | str | None = None, env: Mapping[str, str] | None = None
     ) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [*DUALDBG, "run", "--json", *map(str, words)],
             cwd=cwd,
             env=environment(env),

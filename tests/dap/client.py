@@ -21,6 +21,7 @@ import jsonschema
 from dualdbg.errors import ProtocolError
 from dualdbg.patience import patient
 from dualdbg.protocol import dap
+from tests import warm
 from tests.support import ROOT, SHARED
 
 SCHEMA = SHARED / "schemas" / "debugAdapterProtocol.json"
@@ -326,7 +327,7 @@ class StdioAdapter:
     """``dualdbg dap`` as an editor starts it, with the client that speaks to it."""
 
     def __init__(self, *options: str, cwd: str | Path = ROOT) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-m", "dualdbg", "dap", *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -10,6 +10,7 @@ import sys
 import threading
 
 from dualdbg.patience import patient
+from tests import warm
 from tests.support import ROOT, is_running, wait_until
 
 from .client import Client
@@ -27,7 +28,7 @@ class Server:
     """``dualdbg dap --listen 0``."""
 
     def __init__(self, *arguments: str, **variables: str) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-m", "dualdbg", "dap", "--listen", "0", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

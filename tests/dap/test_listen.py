@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from dualdbg.patience import patient
-from tests.support import ROOT, is_running
+from tests import warm
+from tests.cli.driver import DUALDBG, dualdbg, environment
+from tests.support import is_running
 
 from .client import Client, Message, Refused, StdioAdapter, connect
 from .server import Server, gone, process_id
@@ -280,38 +280,18 @@ def test_there_is_nothing_to_attach_to(server: Server) -> None:
     ],
 )
 def test_bad_command_lines(words: list[str], message: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "dualdbg", "dap", *words],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=patient(120),
-    )
-    assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
+    done = dualdbg("dap", *words)
+    assert done.status == 2 and message in done.stderr and "Traceback" not in done.stderr
 
 
 def test_standard_streams_that_are_no_editor(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.touch()
     with empty.open() as nothing:
-        done = subprocess.run(
-            [sys.executable, "-m", "dualdbg", "dap"],
-            stdin=nothing,
-            capture_output=True,
-            text=True,
-            cwd=ROOT,
-            timeout=patient(120),
-        )
+        done = warm.run([*DUALDBG, "dap"], stdin=nothing, text=True, env=environment())
     assert done.returncode == 2 and "no editor is at the other end" in done.stderr
 
 
 def test_a_port_that_is_in_use(server: Server) -> None:
-    words = ["--listen", str(server.port)]
-    done = subprocess.run(
-        [sys.executable, "-m", "dualdbg", "dap", *words],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=patient(120),
-    )
-    assert done.returncode == 2 and "it is in use" in done.stderr
+    done = dualdbg("dap", "--listen", str(server.port))
+    assert done.status == 2 and "it is in use" in done.stderr

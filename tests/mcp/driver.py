@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
@@ -13,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
 from mcp import Client
-from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.server.stdio import stdio_server
 
 from dualdbg.patience import patient
+from tests import warm
 from tests.cli.driver import environment
 
 SECONDS = patient(600.0)  # for anything that has to happen; a loaded machine is slow, a hang is for ever
@@ -60,12 +61,18 @@ class Tools:
 async def served(
     *options: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> AsyncIterator[Tools]:
-    server = StdioServerParameters(
-        command=COMMAND[0], args=[*COMMAND[1:], *map(str, options)], env=environment(env), cwd=cwd
-    )
-    with open(os.devnull, "w") as nowhere:
-        async with Client(stdio_client(server, errlog=nowhere)) as client:
-            yield Tools(client)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    command = [*COMMAND, *map(str, options)]
+    with warm.Popen(command, env=environment(env), cwd=cwd, text=True, **pipes) as process:
+        streams = stdio_server(anyio.wrap_file(process.stdout), anyio.wrap_file(process.stdin))
+        try:
+            async with Client(streams) as client:
+                try:
+                    yield Tools(client)
+                finally:
+                    process.stdin.close()
+        finally:
+            process.kill()
 
 
 def with_server(
@@ -87,7 +94,7 @@ def with_server(
 def over_http(token: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server on a free port, and the port."""
     command = [*COMMAND, "--http", "0", "--token-file", str(token)]
-    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+    with warm.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
             line = process.stderr.readline()

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
+from tests import warm
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
 from tests.mcp.test_protocol import Raw, raw
@@ -62,7 +63,7 @@ def test_a_killed_server_leaves_nothing(
     number: signal.Signals, victim: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(COMMAND, env=environment(), **pipes) as process:
+    with warm.Popen(COMMAND, env=environment(), **pipes) as process:
         try:
             server = Raw(process)
             ours = with_two_sessions(server, victim.pid)

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from dualdbg import __version__
 from dualdbg.patience import patient
-from tests import rows
+from tests import rows, warm
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
 from tests.support import ROOT
@@ -74,7 +74,7 @@ class Raw:
 @contextmanager
 def raw() -> Iterator[Raw]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(COMMAND, env=environment(), **pipes) as process:
+    with warm.Popen(COMMAND, env=environment(), **pipes) as process:
         try:
             yield Raw(process)
             assert process.stdin is not None

@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from dualdbg.patience import patient
+from tests import warm
 from tests.samples.test_hangs import hung
 from tests.snapshot.programs_running import running
 from tests.support import read_ready, require, wait_until
 
 
 def dualdbg(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "dualdbg", *words],
         stdin=subprocess.DEVNULL,
-        capture_output=True,
         text=True,
         timeout=patient(60),
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
