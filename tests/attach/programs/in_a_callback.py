@@ -14,11 +14,20 @@ import time
 calls = 0
 stayed = False
 ended = threading.Event()
+stays = threading.Event()
 
 
 def has_left() -> bool:
     pydevd = sys.modules.get("pydevd")
     return pydevd is not None and pydevd.get_global_debugger() is None
+
+
+def is_suspended() -> bool:
+    """Whether pydevd asks with its locks held, which nobody else could take then."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_name != "do_wait_suspend":
+        frame = frame.f_back
+    return frame.f_back is not None
 
 
 class Handle:
@@ -46,11 +55,12 @@ class Slow(threading.Thread):
 
     def is_alive(self) -> bool:
         global calls, stayed
-        if threading.current_thread() is self:
+        if threading.current_thread() is self and not is_suspended():
             # At the first call pydevd learns of the thread.
             calls += 1
             if calls == 2:
                 print("stays", flush=True)
+                stays.set()
                 while not has_left() and not ended.is_set():
                     time.sleep(0.01)
                 stayed = has_left()
@@ -63,7 +73,7 @@ def tick(number: int) -> int:
 
 
 def main_tick() -> None:
-    time.sleep(0.01)
+    pass
 
 
 def work() -> None:
@@ -82,7 +92,11 @@ thread.start()
 threading.Thread(target=wait_for_the_end, daemon=True).start()
 print(f"ready pid={os.getpid()}", flush=True)
 while not ended.is_set():
-    main_tick()
+    if (
+        stays.is_set()
+    ):  # where a breakpoint of this thread suspends the other one before, it does not get to stay
+        main_tick()
+    time.sleep(0.01)
 threading.Thread.join(thread)
 tool = sys.monitoring.get_tool(0) if sys.version_info >= (3, 12) else None
 print("stayed" if stayed else "was not asked", tool)
