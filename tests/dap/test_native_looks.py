@@ -141,7 +141,8 @@ def test_what_a_watch_calls_does_not_stop(
         asked = {"expression": call, "frameId": frame["id"], "context": "watch"}
         assert "SIGSEGV" in client.refused("evaluate", asked)
     asked = {"expression": "for_ever()", "frameId": frame["id"], "context": "watch"}
-    assert "takes longer than" in client.refused("evaluate", asked)
+    if not more:
+        assert "takes longer than" in client.refused("evaluate", asked)
     waiting = client.send("evaluate", asked)
     client.request("cancel", {"requestId": waiting})
     with pytest.raises(Refused):

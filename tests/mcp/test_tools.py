@@ -339,12 +339,12 @@ def test_answers_stay_small_whatever_the_program_does(tmp_path: Path) -> None:
     program.write_text(
         "import sys, threading\nclass Row:\n    def __init__(self, n):\n"
         "        self.text = 'x' * 3000\n        self.n = n\n"
-        "def deep(n):\n    names = {f'name{i}' * 50: Row(i) for i in range(300)}\n"
+        "def deep(n):\n    names = {f'name{i}' * 50: Row(i) for i in range(120)}\n"
         "    if n:\n        return deep(n - 1)\n    print('y' * 3_000_000)\n    return len(names)\n"
         "sys.setrecursionlimit(4000)\nheld = threading.Event()\n"
         "def waits(n, long_text):\n    held.wait() if n == 0 else waits(n - 1, long_text + long_text[:90])\n"
         "for n in range(0, 60, 3):\n    threading.Thread(target=waits, args=(n, 'z' * 90), daemon=True).start()\n"
-        "deep(150)\n"
+        "deep(120)\n"
     )
 
     async def work(tools: Tools) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -117,6 +118,8 @@ def test_all_names_of_a_real_library_are_read_as_cxxfilt_reads_them(rust_samples
     listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
     names = sorted({line.split()[-1] for line in listed.splitlines() if is_rust(line.split()[-1])})
     assert len(names) > 200
+    if os.environ.get("DUALDBG_TEST_ALL") != "1":
+        names = names[:: len(names) // 200]
     told = subprocess.run([filt], input="\n".join(names) + "\n", capture_output=True, text=True, check=True)
     for mangled, theirs in zip(names, told.stdout.splitlines(), strict=True):
         theirs = re.sub(r"(?<=\w)\[[0-9a-f]{1,16}\](?=[:>])", "", theirs)  # the hash of a crate

@@ -17,7 +17,7 @@ from dualdbg.target.launcher import BOOTSTRAP, Launch
 from tests import rows, support
 
 from .client import Outcome, run_to_its_end
-from .programs import PROGRAMS, SHADOWED, Program
+from .programs import PROGRAMS, Program
 
 OTHERS = [row for row in rows.versions() if row.values != (rows.OURS,)]
 
@@ -40,7 +40,6 @@ IN_EACH = (
     "own-sitecustomize",
     "modules",
     "modules-shadowed",
-    *(f"modules-shadowed-{name}" for name in SHADOWED),
     "modules-shadowed-elsewhere",
     "thread-names",
     "left-to-the-end",

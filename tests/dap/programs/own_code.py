@@ -187,7 +187,7 @@ class Raises:
 class Spins:
     def __repr__(self):
         while True:
-            pass
+            time.sleep(0.01)
 
 
 class Sleeps:
