@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,17 @@ from .client import Client, StdioAdapter
 @pytest.fixture
 def adapter(tmp_path: Path) -> Iterator[StdioAdapter]:
     """``dualdbg dap``; the test fails when it writes a traceback, or does not end with its input."""
-    started = StdioAdapter("--log-dir", str(tmp_path / "dualdbg-log"))
+    with clean_adapter(tmp_path / "dualdbg-log") as started:
+        yield started
+
+
+@contextmanager
+def clean_adapter(log: Path) -> Iterator[StdioAdapter]:
+    started = StdioAdapter("--log-dir", str(log))
     yield started
     errors = started.close()
     assert errors == "", errors
-    session_log = tmp_path / "dualdbg-log" / "session.log"
+    session_log = log / "session.log"
     assert not session_log.exists() or "Traceback" not in session_log.read_text()
 
 
@@ -42,8 +49,11 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
 @pytest.fixture
 def demo(native_samples: Path, program: Callable[[str], Path]) -> Path:
     """A program that calls into the pybind11 sample, which calls back: lines 10, 11 and 12 are the calls."""
-    return program(
-        f"""\
+    return program(demo_text(native_samples))
+
+
+def demo_text(native_samples: Path) -> str:
+    return f"""\
 import sys
 sys.path.insert(0, {str(native_samples)!r})
 import sample_pybind
@@ -60,4 +70,3 @@ def main():
 
 main()
 """
-    )

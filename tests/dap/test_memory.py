@@ -7,17 +7,18 @@ import importlib.util
 import os
 import platform
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from dualdbg.patience import patient
 from dualdbg.target.watch_registers import Watching, watching
-from tests import rows
 from tests.support import PROGRAM_COUNTER, require
 
 from .client import Client, Message
+from .conftest import clean_adapter, demo_text
 from .samples import HELPER, line_of
 
 
@@ -28,7 +29,27 @@ def frame(client: Client, demo: Path) -> Message:
     return client.stack(client.stopped()["threadId"])[0]
 
 
-def test_memory_is_read_and_written(client: Client, frame: Message) -> None:
+class Still(NamedTuple):
+    """A session that stands in sample::helper, and the innermost frame there."""
+
+    client: Client
+    frame: Message
+
+
+@pytest.fixture(scope="module")
+def still(native_samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Still]:
+    """For all tests that do not let it go on."""
+    folder = tmp_path_factory.mktemp("still")
+    path = folder / "program.py"
+    path.write_text(demo_text(native_samples))
+    with clean_adapter(folder / "log") as adapter:
+        client = adapter.client
+        client.start({"program": str(path)}, functions=["sample::helper"])
+        yield Still(client, client.stack(client.stopped()["threadId"])[0])
+
+
+def test_memory_is_read_and_written(still: Still) -> None:
+    client, frame = still
     place = client.scope(frame)["start"]["memoryReference"]
     answer = client.request("readMemory", {"memoryReference": place, "count": 8})
     assert struct.unpack("d", base64.b64decode(answer["data"])) == (1.0,)
@@ -39,8 +60,9 @@ def test_memory_is_read_and_written(client: Client, frame: Message) -> None:
     assert int(part["address"], 16) == int(place, 16) + 4
 
 
-@pytest.mark.parametrize("place", rows.some(["0x0", "0xffffffffffffffff", "18446744073709551600"], 2))
-def test_memory_that_is_not_there(client: Client, frame: Message, place: str) -> None:
+@pytest.mark.parametrize("place", ["0x0", "0xffffffffffffffff", "18446744073709551600"])
+def test_memory_that_is_not_there(still: Still, place: str) -> None:
+    client = still.client
     answer = client.request("readMemory", {"memoryReference": place, "count": 16})
     assert "data" not in answer and answer["unreadableBytes"] == 16
     data = base64.b64encode(b"x").decode()
@@ -49,7 +71,8 @@ def test_memory_that_is_not_there(client: Client, frame: Message, place: str) ->
     assert "base64" in client.refused("writeMemory", {"memoryReference": place, "data": "?"})
 
 
-def test_disassembly(client: Client, frame: Message) -> None:
+def test_disassembly(still: Still) -> None:
+    client, frame = still
     here = frame["instructionPointerReference"]
 
     def rows(**more: int) -> list[Message]:
@@ -68,7 +91,8 @@ def test_disassembly(client: Client, frame: Message) -> None:
     assert "too many" in client.refused("disassemble", {"memoryReference": here, "instructionCount": 10**9})
 
 
-def test_disassembly_where_there_is_no_code(client: Client, frame: Message) -> None:
+def test_disassembly_where_there_is_no_code(still: Still) -> None:
+    client, frame = still
     asked = {"memoryReference": "0x1000", "instructionOffset": -3, "instructionCount": 6}
     rows = client.request("disassemble", asked)["instructions"]
     assert [int(row["address"], 16) for row in rows] == list(range(0xFFD, 0x1003))
@@ -162,7 +186,8 @@ def test_debug_registers_of_aarch64(address: int, size: int, count: int) -> None
     assert address + size < machine.end
 
 
-def test_registers(client: Client, frame: Message) -> None:
+def test_registers(still: Still) -> None:
+    client, frame = still
     registers = client.scope(frame, "Registers")
     assert int(registers[PROGRAM_COUNTER]["value"], 16) == int(frame["instructionPointerReference"], 16)
     scopes = client.request("scopes", {"frameId": frame["id"]})["scopes"]
@@ -173,7 +198,8 @@ def test_registers(client: Client, frame: Message) -> None:
     assert client.evaluate("$r15 == 0x1234", frame)["result"] in ("1", "true")
 
 
-def test_completion_of_native_expressions(client: Client, frame: Message) -> None:
+def test_completion_of_native_expressions(still: Still) -> None:
+    client, frame = still
     text = "doub"
     asked = {"text": text, "column": len(text) + 1, "frameId": frame["id"]}
     targets = client.request("completions", asked)["targets"]
@@ -192,14 +218,16 @@ def test_log_points_and_conditions_in_cpp(client: Client, demo: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("row", "value"), [({"condition": "i == 2"}, "2"), ({"hitCondition": "2"}, "1")], ids=str
-)
-def test_conditions_in_cpp(client: Client, demo: Path, row: Message, value: str) -> None:
+def test_conditions_and_counts_of_hits_in_cpp(client: Client, demo: Path) -> None:
     line = line_of(HELPER, "double term")
-    client.start({"program": str(demo)}, lines={HELPER: [{"line": line, **row}]})
+    row = {"line": line, "hitCondition": "2"}
+    client.start({"program": str(demo)}, lines={HELPER: [row]})
     thread = client.stopped()["threadId"]
-    assert client.evaluate("i", client.stack(thread)[0])["result"] == value
+    assert client.evaluate("i", client.stack(thread)[0])["result"] == "1"
+    client.set_lines(HELPER, [{"line": line, "condition": "i == 2"}])
+    client.go("continue", thread)
+    client.stopped()
+    assert client.evaluate("i", client.stack(thread)[0])["result"] == "2"
     client.go("continue", thread)
     assert client.event("exited") == {"exitCode": 0}
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import base64
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from dualdbg.dap.presentation.formats import without_specifier
 
 from .client import Client, Message, Refused
+from .conftest import clean_adapter
 from .samples import line_of
 
 Write = Callable[..., Path]
@@ -73,6 +75,27 @@ def frame(client: Client, thread: int) -> Message:
     return client.stack(thread)[0]
 
 
+class Still(NamedTuple):
+    """A session that stands there, and the frame."""
+
+    client: Client
+    frame: Message
+
+
+@pytest.fixture(scope="module")
+def still(built: tuple[Path, Path]) -> Iterator[Still]:
+    """For all tests that do not let it go on. What they change of the program they look at before."""
+    source, library = built
+    path = source.with_name("still.py")
+    path.write_text(f"import ctypes\nrun = ctypes.CDLL({str(library)!r}).run\nprint(run(3))\n")
+    with clean_adapter(source.with_name("log")) as adapter:
+        client = adapter.client
+        client.start({"program": str(path)}, lines={source: [line_of(source, "total += leaf")]})
+        number = client.stopped(reason="breakpoint")["threadId"]
+        client.set_lines(source, [])
+        yield Still(client, client.stack(number)[0])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -93,7 +116,8 @@ def test_format_specifiers(text: str, expected: tuple[str, str]) -> None:
     assert without_specifier(text) == expected
 
 
-def test_values_in_other_formats(client: Client, frame: Message) -> None:
+def test_values_in_other_formats(still: Still) -> None:
+    client, frame = still
     shown = {
         text: client.evaluate(text, frame, "watch")["result"] for text in ("deep.b,x", "deep.b,o", "count,b")
     }
@@ -110,8 +134,9 @@ def test_values_in_other_formats(client: Client, frame: Message) -> None:
     assert client.children(client.scope(frame)["deep"])["b"]["value"] == "255"
 
 
-def test_every_value_can_be_watched_by_its_expression(client: Client, frame: Message) -> None:
+def test_every_value_can_be_watched_by_its_expression(still: Still) -> None:
     """What an editor adds to its watches for a row."""
+    client, frame = still
     seen = 0
     rows = list(client.scope(frame).values())
     while rows:
@@ -157,8 +182,9 @@ def test_what_a_watch_calls_does_not_stop(
         assert client.event("exited") == {"exitCode": 0}
 
 
-def test_an_array_takes_a_text_that_fits(client: Client, frame: Message) -> None:
+def test_an_array_takes_a_text_that_fits(still: Still) -> None:
     """Element by element: gdb would put the text into the target, and write its address."""
+    client, frame = still
     reference = client.request("scopes", {"frameId": frame["id"]})["scopes"][0]["variablesReference"]
 
     def asked(name: str, value: str) -> Message:
@@ -169,17 +195,21 @@ def test_an_array_takes_a_text_that_fits(client: Client, frame: Message) -> None
     for name, value in (("word", '"longer than it"'), ("word", "7"), ("array", "&counter")):
         assert "an array of" in client.refused("setVariable", asked(name, value))
     assert client.request("setVariable", asked("array", "{(int)7, 8}"))["value"].startswith("{7, 8, 3")
+    assert client.request("setVariable", asked("array", "{1, 2}"))["value"].startswith("{1, 2, 3")
 
 
-def test_hovering_changes_nothing(client: Client, frame: Message) -> None:
+def test_hovering_changes_nothing(still: Still) -> None:
+    client, frame = still
+    before = int(client.evaluate("counter", frame, "hover")["result"])
     for text in ("increment()", "counter = 3", "counter++"):
         asked = {"expression": text, "frameId": frame["id"], "context": "hover"}
         assert "would" in client.refused("evaluate", asked)
-    assert client.evaluate("counter", frame, "hover")["result"] == "7"
-    assert client.evaluate("increment()", frame, "watch")["result"] == "8"
+    assert client.evaluate("counter", frame, "hover")["result"] == str(before)
+    assert client.evaluate("increment()", frame, "watch")["result"] == str(before + 1)
 
 
-def test_expressions_without_a_frame(client: Client, thread: int) -> None:
+def test_expressions_without_a_frame(still: Still) -> None:
+    client = still.client
     assert client.request("setExpression", {"expression": "counter", "value": "23"})["value"] == "23"
     assert client.request("evaluate", {"expression": "counter"})["result"] == "23"
     assert client.request("dataBreakpointInfo", {"name": "counter"})["dataId"]
@@ -212,7 +242,8 @@ def test_what_can_be_watched(client: Client, thread: int, frame: Message) -> Non
     )
 
 
-def test_memory_is_written_whole_or_as_far_as_there_is_some(client: Client, frame: Message) -> None:
+def test_memory_is_written_whole_or_as_far_as_there_is_some(still: Still) -> None:
+    client, frame = still
     maps = client.evaluate("-exec info proc mappings", frame)["result"]
     places = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"(0x[0-9a-f]+)\s+(0x[0-9a-f]+).*rw-p", maps)]
     taken = {int(start, 16) for start in re.findall(r"(0x[0-9a-f]+)\s+0x[0-9a-f]+\s+0x", maps)}
@@ -231,8 +262,9 @@ def test_memory_is_written_whole_or_as_far_as_there_is_some(client: Client, fram
     assert "cannot be written" in client.refused("writeMemory", {**asked, "allowPartial": True})
 
 
-def test_code_before_the_function(client: Client, frame: Message) -> None:
+def test_code_before_the_function(still: Still) -> None:
     """A view of the code is scrolled upwards: the functions before this one, in one row, as gdb has them."""
+    client, frame = still
     asked = {"memoryReference": client.evaluate("(void *)run", frame)["result"].split()[0]}
     asked = {**asked, "instructionOffset": -12, "instructionCount": 14}
     rows = client.request("disassemble", asked)["instructions"]
@@ -331,8 +363,9 @@ def test_a_jump_to_a_breakpoint_stops_once(client: Client, thread: int, built: t
     assert client.event("exited") == {"exitCode": 0}
 
 
-def test_commands_of_gdb_and_of_mi(client: Client, thread: int, frame: Message) -> None:
+def test_commands_of_gdb_and_of_mi(still: Still) -> None:
     """cppdbg's prefix: what the prompt does not know goes to gdb."""
+    client, frame = still
 
     def told(line: str) -> str:
         return str(client.evaluate(f"-exec {line}", frame)["result"])
