@@ -92,7 +92,7 @@ def test_disassembly(still: Still) -> None:
 
 
 def test_disassembly_where_there_is_no_code(still: Still) -> None:
-    client, frame = still
+    client = still.client
     asked = {"memoryReference": "0x1000", "instructionOffset": -3, "instructionCount": 6}
     rows = client.request("disassemble", asked)["instructions"]
     assert [int(row["address"], 16) for row in rows] == list(range(0xFFD, 0x1003))
