@@ -133,7 +133,7 @@ class GdbEngine(GdbSignals):
     async def set_up(self, source_maps: Iterable[tuple[str, str]], commands: Iterable[GdbCommand]) -> None:
         """Tell gdb what the user has set: where the sources of a path in debug info are, then commands.
 
-        Raises CommandError for the first command that gdb refuses and that may not fail.
+        Raises UsageError for the first command that gdb refuses and that may not fail.
         """
         for text in source_map_commands(source_maps):
             await self._process.console(text)

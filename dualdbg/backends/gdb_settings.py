@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..errors import CommandError
+from ..errors import CommandError, UsageError
 from ..known.gdb_commands import innermost, moves_target, verb_of
 from ..model import GdbCommand
 from ..protocol import mi
@@ -63,10 +63,10 @@ def check_set_up(text: str) -> None:
         raise CommandError(f"gdb's {verb} would change the target behind the session's back")
 
 
-def refusal(command: GdbCommand, why: str) -> CommandError:
+def refusal(command: GdbCommand, why: str) -> UsageError:
     """What the user is told of a command that gdb refuses, in gdb's words ``why``."""
     purpose = f" ({command.purpose})" if command.purpose else ""
-    return CommandError(
+    return UsageError(
         f"setupCommands: {command.text!r}{purpose} failed: {why}",
         'correct it, or let the program start all the same: "ignoreFailures": true beside its text',
     )
