@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from tests import rows
-
-from .client import Client, Refused
+from .client import Client, Message, Refused
+from .conftest import clean_adapter
 
 Write = Callable[..., Path]
 
@@ -26,64 +25,91 @@ print("total", total)
 """
 
 
+STILL = """\
+import os, threading
+class C:
+    def __init__(self):
+        self.field = [1, 2]
+def inner(x):
+    return 1 / x
+def outer(x):
+    return inner(x)
+c, n, value = C(), 5, 1
+text = 'x' * 1000
+words = ['one', 'two']
+done = threading.Event()
+threading.Thread(target=done.wait, name='the worker', daemon=True).start()
+print(outer(1))
+"""
+
+
+class Still(NamedTuple):
+    """A session that stands in the last line of STILL, and the frame."""
+
+    client: Client
+    path: Path
+    frame: Message
+
+
+@pytest.fixture(scope="module")
+def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Still]:
+    """For all tests that do not let it go on."""
+    folder = tmp_path_factory.mktemp("still")
+    path = folder / "still.py"
+    path.write_text(STILL)
+    with clean_adapter(folder / "log") as adapter:
+        client = adapter.client
+        client.start({"program": str(path)}, lines={path: [14]})
+        yield Still(client, path, client.stack(client.stopped()["threadId"])[0])
+
+
 def ended(client: Client) -> None:
     assert client.event("exited") == {"exitCode": 0}
     client.event("terminated")
 
 
-@pytest.mark.parametrize(
-    ("row", "values"),
-    rows.some(
-        [
-            ({"condition": "number == 4"}, [4]),
-            ({"hitCondition": "3"}, [2]),
-            ({"hitCondition": ">= 9"}, [8, 9]),
-            ({"hitCondition": "% 5"}, [4, 9]),
-            ({"hitCondition": "> 8"}, [8, 9]),
-        ],
-        3,
-    ),
-    ids=str,
-)
-def test_conditions(client: Client, program: Write, row: dict[str, Any], values: list[int]) -> None:
-    path = program(LOOP)
-    client.start({"program": str(path)}, lines={path: [{"line": 2, **row}]})
-    for value in values:
-        thread = client.stopped(reason="breakpoint")["threadId"]
-        assert client.scope(client.stack(thread)[0])["number"]["value"] == str(value)
+# What is asked of a breakpoint, and the rounds of ten in which it stops. debugpy passes over the hitCondition of a
+# function.
+LINE_ROWS: list[tuple[dict[str, str], list[int]]] = [
+    ({"condition": "number == 4"}, [4]),
+    ({"hitCondition": "3"}, [2]),
+    ({"hitCondition": ">= 9"}, [8, 9]),
+    ({"hitCondition": "% 5"}, [4, 9]),
+    ({"hitCondition": "> 8"}, [8, 9]),
+    ({"logMessage": "number is {number}"}, []),
+    ({"hitCondition": "sometimes"}, []),
+]
+FUNCTION_ROWS = [("2", [1]), (">= 9", [8, 9]), ("% 5", [4, 9])]
+
+
+def test_conditions_counts_of_hits_and_log_messages(client: Client, program: Write) -> None:
+    names = [f"line_{n}" for n in range(len(LINE_ROWS))] + [
+        f"function_{n}" for n in range(len(FUNCTION_ROWS))
+    ]
+    text = "".join(f"def {name}(number):\n    return number\n" for name in names)
+    path = program(text + "".join(f"for i in range(10): {name}(i)\n" for name in names))
+    lines = [{"line": 2 * n + 2, **row} for n, (row, _) in enumerate(LINE_ROWS)]
+    functions = [
+        {"name": f"function_{n}", "hitCondition": count} for n, (count, _) in enumerate(FUNCTION_ROWS)
+    ]
+    answers = client.start({"program": str(path)}, lines={path: lines}, functions=functions)[str(path)]
+    assert [answer["verified"] for answer in answers] == [True] * (len(LINE_ROWS) - 1) + [False]
+    assert "'sometimes'" in answers[-1]["message"]
+    stops = []
+    while (event := client.next_event("stopped", "exited"))["event"] == "stopped":
+        thread = event["body"]["threadId"]
+        frame = client.stack(thread)[0]
+        stops.append((event["body"]["reason"], frame["name"], int(client.scope(frame)["number"]["value"])))
         client.go("continue", thread)
-    ended(client)
-
-
-@pytest.mark.parametrize(("hit", "values"), [("2", [1]), (">= 9", [8, 9]), ("% 5", [4, 9])], ids=str)
-def test_a_function_counts_its_hits_as_a_line_does(
-    client: Client, program: Write, hit: str, values: list[int]
-) -> None:
-    """debugpy passes over the hitCondition of a function."""
-    path = program("def work(number):\n    return number\nfor i in range(10):\n    work(i)\n")
-    client.start({"program": str(path)}, functions=[{"name": "work", "hitCondition": hit}])
-    for value in values:
-        thread = client.stopped(reason="function breakpoint")["threadId"]
-        assert client.scope(client.stack(thread)[0])["number"]["value"] == str(value)
-        client.go("continue", thread)
-    ended(client)
-
-
-def test_a_log_point_writes_and_does_not_stop(client: Client, program: Write) -> None:
-    path = program(LOOP)
-    client.start({"program": str(path)}, lines={path: [{"line": 2, "logMessage": "number is {number}"}]})
-    ended(client)
-    assert client.output.count("number is ") == 10
-    assert "number is 9\n" in client.output
-
-
-def test_a_bad_hit_condition_is_said_in_its_row(client: Client, program: Write) -> None:
-    path = program(LOOP)
-    rows = [{"line": 2, "hitCondition": "sometimes"}, {"line": 7}]
-    answer = client.start({"program": str(path)}, lines={path: rows})[str(path)]
-    assert not answer[0]["verified"] and "'sometimes'" in answer[0]["message"]
-    assert answer[1]["verified"]
-    client.stopped(hitBreakpointIds=[answer[1]["id"]])
+    tables = (("breakpoint", "line", LINE_ROWS), ("function breakpoint", "function", FUNCTION_ROWS))
+    assert stops == [
+        (reason, f"{kind}_{n}", value)
+        for reason, kind, table in tables
+        for n, (_, values) in enumerate(table)
+        for value in values
+    ]
+    assert event["body"] == {"exitCode": 0}
+    assert client.output.count("number is ") == 10 and "number is 9\n" in client.output
 
 
 def test_a_line_without_code_moves(client: Client, program: Write) -> None:
@@ -187,26 +213,22 @@ def test_goto_moves_the_point_of_execution(client: Client, program: Write) -> No
     assert client.event("exited")["exitCode"] == 0
 
 
-def test_the_console_says_where_an_expression_raised(client: Client, program: Write) -> None:
-    path = program("def inner(x):\n    return 1 / x\ndef outer(x):\n    return inner(x)\nprint(outer(1))\n")
-    client.start({"program": str(path)}, lines={path: [5]})
-    frame = client.stack(client.stopped()["threadId"])[0]["id"]
-    told = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame, "context": "repl"})
+def test_the_console_says_where_an_expression_raised(still: Still) -> None:
+    client, path, frame = still
+    told = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame["id"], "context": "repl"})
     lines = [line.strip() for line in told.splitlines()]
-    assert f'File "{path}", line 4, in outer' in lines and f'File "{path}", line 2, in inner' in lines
+    assert f'File "{path}", line 8, in outer' in lines and f'File "{path}", line 6, in inner' in lines
     assert "ZeroDivisionError: division by zero" in lines[-1] and "pydevd" not in told
     for context in ("repl", "watch", "hover"):  # as it is typed in gdb
-        asked = {"expression": "((c10::IValue*)$rsi)->dump()", "frameId": frame, "context": context}
+        asked = {"expression": "((c10::IValue*)$rsi)->dump()", "frameId": frame["id"], "context": context}
         answer = client.refused("evaluate", asked)
         assert "is C++, and the frame is one of Python" in answer and "type ivalue $rsi: " in answer
-    brief = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame, "context": "watch"})
+    brief = client.refused("evaluate", {"expression": "outer(0)", "frameId": frame["id"], "context": "watch"})
     assert brief.startswith("ZeroDivisionError: division by zero") and "\n" not in brief.strip()
 
 
-def test_evaluation_in_every_context(client: Client, program: Write) -> None:
-    path = program("text = 'x' * 1000\nwords = ['one', 'two']\nprint(text[:1])\n")
-    client.start({"program": str(path)}, lines={path: [3]})
-    frame = client.stack(client.stopped()["threadId"])[0]
+def test_evaluation_in_every_context(still: Still) -> None:
+    client, _, frame = still
     assert client.evaluate("len(text)", frame, "watch")["result"] == "1000"
     assert client.evaluate("words", frame, "hover")["type"] == "list"
     assert client.children(client.evaluate("words", frame, "watch"))["1"]["value"] == "'two'"
@@ -222,12 +244,8 @@ def test_evaluation_in_every_context(client: Client, program: Write) -> None:
         client.evaluate("nothing", frame, "hover")
 
 
-def test_variables(client: Client, program: Write) -> None:
-    path = program(
-        "class C:\n    def __init__(self):\n        self.field = [1, 2]\n\nc = C()\nn = 5\nprint(n)\n"
-    )
-    client.start({"program": str(path)}, lines={path: [7]})
-    frame = client.stack(client.stopped()["threadId"])[0]
+def test_variables(still: Still) -> None:
+    client, _, frame = still
     scopes = [scope["name"] for scope in client.request("scopes", {"frameId": frame["id"]})["scopes"]]
     assert scopes == ["Locals", "Globals"]
     variables = client.scope(frame)
@@ -243,10 +261,8 @@ def test_variables(client: Client, program: Write) -> None:
     assert "c.field = (1 +)" in client.refused("setExpression", asked)
 
 
-def test_completions(client: Client, program: Write) -> None:
-    path = program("import os\nvalue = 1\nprint(value)\n")
-    client.start({"program": str(path)}, lines={path: [3]})
-    frame = client.stack(client.stopped()["threadId"])[0]
+def test_completions(still: Still) -> None:
+    client, _, frame = still
 
     def labels(text: str) -> list[str]:
         asked = {"text": text, "column": len(text) + 1, "frameId": frame["id"]}
@@ -371,11 +387,8 @@ def test_a_source_that_is_in_no_file(client: Client, program: Write) -> None:
     assert "def made():" in content
 
 
-def test_modules_and_loaded_sources(client: Client, program: Write) -> None:
-    path = program("import json\nprint(json.dumps([]))\n")
-    client.start({"program": str(path)}, lines={path: [2]})
-    thread = client.stopped()["threadId"]
-    client.stack(thread)
+def test_modules_and_loaded_sources(still: Still) -> None:
+    client, path, _ = still
     rows = client.request("modules", {"startModule": 0, "moduleCount": 0})
     assert rows["totalModules"] == len(rows["modules"])
     libc = next(row for row in rows["modules"] if row["name"].startswith("libc.so"))
@@ -385,20 +398,11 @@ def test_modules_and_loaded_sources(client: Client, program: Write) -> None:
     assert str(path) in [source["path"] for source in sources]
 
 
-def test_threads_have_their_names(client: Client, program: Write) -> None:
-    path = program(
-        "import threading\n"
-        "done = threading.Event()\n"
-        "worker = threading.Thread(target=done.wait, name='the worker')\n"
-        "worker.start()\n"
-        "x = 1\n"
-        "done.set()\n"
-    )
-    client.start({"program": str(path)}, lines={path: [5]})
-    stop = client.stopped()
+def test_threads_have_their_names(still: Still) -> None:
+    client = still.client
     rows = client.request("threads")["threads"]
     assert [row["name"].split(" (")[0] for row in rows] == ["MainThread", "the worker"]
-    assert rows[0]["id"] == stop["threadId"]
+    assert client.stack(rows[0]["id"])[0]["id"] == still.frame["id"]
     other = client.stack(rows[1]["id"])
     assert any(frame["name"].endswith("Event.wait") for frame in other), other
 
