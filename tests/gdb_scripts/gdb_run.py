@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,6 @@ from tests.support import require
 
 HERE = Path(__file__).resolve().parent
 ENTRY = resource_directory("gdb_scripts") / "dualdbg_gdb.py"
-
-# Python code for the target: publish(name=address, ...) once, then stop() where gdb is to look.
-PUBLISH = """
-import json as _json, os as _os, signal as _signal
-
-def publish(more=None, **addresses):
-    with open(_os.environ["DUALDBG_TEST_PUBLISHED"], "w") as file:
-        _json.dump({"addresses": addresses, "more": more}, file)
-
-def stop():
-    _os.kill(_os.getpid(), _signal.SIGTRAP)
-"""
 
 # gdb reads no symbols: what works so works on a stock wheel in a session that loads libraries by need.
 WITHOUT_SYMBOLS = ("set auto-solib-add off",)
@@ -66,6 +55,7 @@ def run_gdb(
     setup: Sequence[str] = ("run",),
     before: Sequence[str] = WITHOUT_SYMBOLS,
     core: Path | None = None,
+    pid: int | None = None,
     entry: Path = ENTRY,
     env: dict[str, str] | None = None,
     timeout: float = patient(120),
@@ -73,14 +63,14 @@ def run_gdb(
     """Runs ``program`` (its argv) until ``setup`` has brought it to a stop, then ``commands``.
 
     ``{name}`` in a command is replaced by the address that the target published under that name. With ``core``
-    nothing runs: gdb reads that file. ``entry`` is the script that loads the helpers. A traceback anywhere in
-    gdb's own output fails the test.
+    nothing runs: gdb reads that file; with ``pid`` it attaches to that process. ``entry`` is the script that loads the
+    helpers. A traceback anywhere in gdb's own output fails the test.
     """
     gdb = require(shutil.which("gdb"), "gdb")
     published, results = tmp_path / "published.json", tmp_path / "results.json"
     results.unlink(missing_ok=True)
     plan = {
-        "setup": list(setup) if core is None else [],
+        "setup": list(setup) if core is None and pid is None else [],
         "commands": list(commands),
         "published": str(published),
         "results": str(results),
@@ -100,6 +90,8 @@ def run_gdb(
     argv += ["-x", entry, "-x", HERE / "inside_gdb.py"]
     if core is not None:
         argv += [program[0], core]
+    elif pid is not None:
+        argv += ["-p", str(pid)]
     else:
         argv += ["--args", *program]
     done = subprocess.run(
@@ -127,6 +119,39 @@ def run_gdb(
     for record in found["results"][: len(plan["setup"])]:
         assert record["error"] is None, (record, log)
     return Outcome(found["results"][len(plan["setup"]) :], found["published"], log)
+
+
+@dataclass
+class Held:
+    """A target that waits at its ``stop()``: any number of gdbs can look at it, one after the other."""
+
+    pid: int
+    published: dict[str, Any]
+    folder: Path
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.published["addresses"])
+
+    def look(self, commands: Sequence[str], **options: Any) -> Outcome:
+        return run_gdb([], commands, self.folder, pid=self.pid, **options)
+
+
+@contextmanager
+def held(program: Sequence[str | Path], folder: Path) -> Iterator[Held]:
+    """Starts a target, which costs more than a gdb that looks at it."""
+    published = folder / "published.json"
+    env = {**os.environ, "DUALDBG_TEST_PUBLISHED": str(published), "DUALDBG_TEST_HELD": "1"}
+    with subprocess.Popen(
+        program, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = iter(process.stdout.readline, "")
+            assert "held\n" in said, f"the target ended with {process.wait()}"
+            yield Held(process.pid, json.loads(published.read_text()), folder)
+        finally:
+            process.kill()
 
 
 def answer_of(script: Path, program: Path) -> Any:

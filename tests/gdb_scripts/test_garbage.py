@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.patience import patient
-from tests.gdb_scripts.gdb_run import HERE, run_gdb
+from tests.gdb_scripts.gdb_run import HERE, held
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
@@ -36,12 +36,13 @@ SECONDS = 5.0
 def test_nothing_hangs_and_nothing_breaks(part: int, tmp_path: Path) -> None:
     """At one of ``part`` of the addresses."""
     program = [sys.executable, HERE / "targets" / "garbage.py", "1"]
-    names = list(run_gdb(program, [], tmp_path).published["addresses"])[::part]
-    names += [name for name in ALWAYS if name not in names]
-    commands = ["set dualdbg time-limit 2"]
-    commands += [command.format(f"{{{name}}}") for name in names for command in COMMANDS]
-    commands += [SEARCHES.format(f"{{{name}}}") for name in names[::EVERY]]
-    outcome = run_gdb(program, commands, tmp_path, timeout=patient(500))
+    with held(program, tmp_path) as target:
+        names = target.names[::part]
+        names += [name for name in ALWAYS if name not in names]
+        commands = ["set dualdbg time-limit 2"]
+        commands += [command.format(f"{{{name}}}") for name in names for command in COMMANDS]
+        commands += [SEARCHES.format(f"{{{name}}}") for name in names[::EVERY]]
+        outcome = target.look(commands, timeout=patient(500))
     assert len(outcome.results) == len(commands) > 3000 // part
     answered = [record for record in outcome.results if record["error"] is None]
     assert len(answered) > 100 // part

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.snapshot.cpython import torch_distributed
-from tests.gdb_scripts.gdb_run import ENTRY, HERE, run_gdb
+from tests.gdb_scripts.gdb_run import ENTRY, HERE, Held, held, run_gdb
 from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
 from tests.gdb_scripts.test_tensors import UNLIKE_REPR
 
@@ -22,6 +22,12 @@ pytestmark = [pytest.mark.torch]
 
 PROGRAM = [sys.executable, HERE / "targets" / "one_tensor.py"]
 TABLE = Path("dualdbg_helpers", "layout", "tables", "torch-2.13.0.json")
+
+
+@pytest.fixture(scope="module")
+def one_tensor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
+    with held(PROGRAM, tmp_path_factory.mktemp("held")) as target:
+        yield target
 
 
 @pytest.fixture(scope="module")
@@ -98,17 +104,17 @@ def swap(enum: str, one: str, other: str) -> Callable[[dict[str, Any]], None]:
         ),
     ],
 )
-def test_a_wrong_table_is_refused(copy: Path, tmp_path: Path, edit: Callable[[dict[str, Any]], None]) -> None:
+def test_wrong_table_is_refused(copy: Path, one_tensor: Held, edit: Callable[[dict[str, Any]], None]) -> None:
     change(copy, edit)
     commands = ["set dualdbg compile-types off", "dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert "does not fit" in outcome.error(1)
     assert "refused: table for torch 2.13.0" in outcome.output(2)
 
 
-def test_the_true_table_is_believed(copy: Path, tmp_path: Path) -> None:
+def test_true_table_is_believed(copy: Path, one_tensor: Held) -> None:
     commands = ["dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert outcome.data(0)["repr"] == outcome.published["more"]["repr"]
     assert outcome.data(0)["layout"] == "table for torch 2.13.0, checked against the process"
     assert "refused" not in outcome.output(1)
@@ -129,11 +135,11 @@ print(json.dumps({name: selfcheck.problem_of(read(name), [], make) for name in n
 """
 
 
-def test_the_tables_of_other_versions_are_refused(tmp_path: Path) -> None:
+def test_tables_of_other_versions_are_refused(one_tensor: Held, tmp_path: Path) -> None:
     """The checks tell each release that has a table from this one, by what lies in the running library."""
     script = tmp_path / "why_refused.py"
     script.write_text(WHY_REFUSED)
-    outcome = run_gdb(PROGRAM, [f"source {script}"], tmp_path)
+    outcome = one_tensor.look([f"source {script}"])
     problems = json.loads(outcome.output(0).splitlines()[-1])
     assert len(problems) > 5
     assert problems.pop(TABLE.name) is None
@@ -199,16 +205,16 @@ def test_each_table_has_the_members_that_are_read(path: Path) -> None:
     assert lacking == known
 
 
-def test_an_unknown_version_without_a_compiler(copy: Path, tmp_path: Path) -> None:
+def test_unknown_version_without_compiler_is_said(copy: Path, one_tensor: Held) -> None:
     only_table(copy, "1.0.0")
     commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert "no compiler 'no-such-compiler'" in outcome.error(1)
     assert "there is no table for torch 2.13.0" in outcome.error(1)
     assert "no table for version 2.13.0" in outcome.output(2)
 
 
-def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: Path) -> None:
+def test_table_for_another_minor_version_is_tried_last(copy: Path, one_tensor: Held) -> None:
     """On a machine without a compiler: it must fit what can be checked, and every answer says what it is."""
     only_table(copy, "2.12.0")
     (copy / TABLE.with_name("torch-2.20.0.json")).write_text(
@@ -219,7 +225,7 @@ def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: P
         "dualdbg-json tensor {tensor} --data",
         "dualdbg-layout",
     ]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert outcome.data(1)["repr"] == outcome.published["more"]["repr"]
     assert (
         "near 2.13.0; what could be checked fits the process, the rest may not" in outcome.data(1)["layout"]
@@ -227,17 +233,15 @@ def test_a_table_for_another_minor_version_is_tried_last(copy: Path, tmp_path: P
     assert "no table for version 2.13.0" in outcome.output(2)
 
 
-def test_of_an_unknown_version_the_library_itself_numbers_the_element_types(
-    copy: Path, tmp_path: Path
-) -> None:
+def test_library_of_unknown_version_numbers_the_element_types(copy: Path, tmp_path: Path) -> None:
     """The table of 2.12 is as near as that of 2.14, and does not fit; that one has an element type more."""
     (copy / TABLE).unlink()
     program = [sys.executable, HERE / "targets" / "tensors.py", "1", ENTRY.parent / TABLE]
-    addresses = run_gdb(program, [], tmp_path).published["addresses"]
-    names = [name for name in addresses if name.startswith("dtype_") and name not in UNLIKE_REPR]
-    commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
-    commands = ["set dualdbg compiler no-such-compiler", *commands, "dualdbg-layout"]
-    outcome = run_gdb(program, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    with held(program, tmp_path) as target:
+        names = [name for name in target.names if name.startswith("dtype_") and name not in UNLIKE_REPR]
+        commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
+        commands = ["set dualdbg compiler no-such-compiler", *commands, "dualdbg-layout"]
+        outcome = target.look(commands, entry=copy / "dualdbg_gdb.py")
     expected = outcome.published["more"]["repr"]
     found = {name: outcome.data(1 + index)["repr"] for index, name in enumerate(names)}
     assert len(found) > 15
@@ -246,24 +250,24 @@ def test_of_an_unknown_version_the_library_itself_numbers_the_element_types(
     assert "refused: table for torch 2.12.1, near 2.13.0: " in outcome.output(len(commands) - 1)
 
 
-def test_a_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path, tmp_path: Path) -> None:
+def test_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path, one_tensor: Held) -> None:
     path = only_table(copy, "2.12.0")
     table = json.loads(path.read_text())
     table["records"]["c10::TensorImpl"][1]["numel_"][0] += 8
     path.write_text(json.dumps(table))
     commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py")
+    outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert "does not fit" in outcome.error(1)
     assert "refused: table for torch 2.13.0, near 2.13.0" in outcome.output(2)
 
 
 @pytest.mark.slow
-def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path, cache: dict[str, str]) -> None:
+def test_unknown_version_is_compiled_once(copy: Path, one_tensor: Held, cache: dict[str, str]) -> None:
     only_table(copy, "1.0.0")
     commands = ["dualdbg-json tensor {tensor} --data"]
     is_new = not any(Path(cache["XDG_CACHE_HOME"]).iterdir())
     for compiles in (is_new, False):
-        outcome = run_gdb(PROGRAM, commands, tmp_path, entry=copy / "dualdbg_gdb.py", env=cache)
+        outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py", env=cache)
         answer = json.loads(outcome.output(0).splitlines()[-1])
         assert answer["repr"] == outcome.published["more"]["repr"]
         assert answer["layout"] == "types compiled from the headers of torch 2.13.0"
@@ -272,7 +276,7 @@ def test_an_unknown_version_is_compiled_once(copy: Path, tmp_path: Path, cache: 
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
-def test_the_table_is_what_the_compiler_says(tmp_path: Path, cache: dict[str, str]) -> None:
+def test_table_is_what_the_compiler_says(one_tensor: Held, cache: dict[str, str]) -> None:
     """The table in the package was made by the tool, and nothing in it was forgotten."""
     commands = [
         "set dualdbg layouts types-object",
@@ -281,7 +285,7 @@ def test_the_table_is_what_the_compiler_says(tmp_path: Path, cache: dict[str, st
         "records = [chain.record(r) for part in PARTS.values() for r in part.records]; "
         "print(json.dumps({r.name: [r.size, r.offsets] for r in records}))",
     ]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=patient(300))
+    outcome = one_tensor.look(commands, env=cache, timeout=patient(300))
     found = json.loads(outcome.output(1).splitlines()[-1])
     table = json.loads((ENTRY.parent / TABLE).read_text())["records"]
     expected = {
@@ -297,9 +301,9 @@ def test_values_by_compiled_types(corpus_library: Path, tmp_path: Path, cache: d
 
 
 @pytest.mark.slow
-def test_types_for_gdb_itself(tmp_path: Path, cache: dict[str, str]) -> None:
+def test_types_for_gdb_itself(one_tensor: Held, cache: dict[str, str]) -> None:
     commands = ["set language c++", "torch-types", "print *(c10::TensorImpl*){tensor}"]
-    outcome = run_gdb(PROGRAM, commands, tmp_path, env=cache, timeout=patient(300))
+    outcome = one_tensor.look(commands, env=cache, timeout=patient(300))
     assert "gdb knows the types of torch-2.13.0-core-" in outcome.output(1)
     assert outcome.output(2).split(" = ", 1)[1] == outcome.published["more"]["repr"] + "\n"
 

@@ -6,11 +6,8 @@ The corpus is in ``targets/library_values.py``; hypothesis makes more objects, a
 from __future__ import annotations
 
 import array
-import json
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualdbg.shared import python_versions
-from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import HERE, Outcome, held
 from tests.gdb_scripts.test_python_objects import executable
 from tests.support import FREE_THREADED, other_interpreter, require
 
@@ -125,20 +122,12 @@ def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     made = expressions()
     (tmp_path / "made").write_text("\n".join(made), encoding="utf-8", errors="surrogatepass")
     program = [executable(python), HERE / "targets" / "library_values.py", tmp_path / "made"]
-    names = published_names(program, tmp_path)
-    outcome = run_gdb(program, [f"dualdbg-json pyobject {{{name}}}" for name in names], tmp_path)
+    with held(program, tmp_path) as target:
+        outcome = target.look([f"dualdbg-json pyobject {{{name}}}" for name in target.names])
+    names = list(outcome.published["addresses"])
     outcome.published["by_name"] = {name: outcome.data(i) for i, name in enumerate(names)}
     outcome.published["made"] = {f"made_{index}": text for index, text in enumerate(made)}
     return outcome
-
-
-def published_names(program: list[Path], tmp_path: Path) -> list[str]:
-    """The names of the objects, from a run without gdb: it ends where gdb would stop it."""
-    published = tmp_path / "names.json"
-    env = {**os.environ, "DUALDBG_TEST_PUBLISHED": str(published)}
-    done = subprocess.run(program, env=env, capture_output=True, text=True)
-    assert published.exists(), (done.returncode, done.stderr)
-    return list(json.loads(published.read_text())["addresses"])
 
 
 def test_texts_are_what_repr_says(objects: Outcome) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.shared import python_versions
-from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import HERE, Outcome, held
 from tests.support import FREE_THREADED, other_interpreter
 
 
@@ -18,9 +18,9 @@ def objects(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """Every object of the target, by name, as ``dualdbg-json pyobject`` describes it."""
     python = other_interpreter(request.param)
     program = [executable(python), HERE / "targets" / "python_values.py"]
-    tmp_path = tmp_path_factory.mktemp("objects")
-    names = names_of(program, tmp_path)
-    outcome = run_gdb(program, [f"dualdbg-json pyobject {{{name}}} --limit 300" for name in names], tmp_path)
+    with held(program, tmp_path_factory.mktemp("objects")) as target:
+        outcome = target.look([f"dualdbg-json pyobject {{{name}}} --limit 300" for name in target.names])
+    names = list(outcome.published["addresses"])
     outcome.published["by_name"] = {name: outcome.data(i) for i, name in enumerate(names)}
     return outcome
 
@@ -29,11 +29,6 @@ def executable(python: Path) -> Path:
     """The program itself: what is on PATH may be a script that starts it."""
     command = [python, "-c", "import sys; print(sys.executable)"]
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()).resolve()
-
-
-def names_of(program: list[Path], tmp_path: Path) -> list[str]:
-    outcome = run_gdb(program, [], tmp_path)
-    return list(outcome.published["addresses"])
 
 
 def test_texts_are_what_repr_says(objects: Outcome) -> None:

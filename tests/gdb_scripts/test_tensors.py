@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.gdb_scripts.gdb_run import ENTRY, HERE, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import ENTRY, HERE, Outcome, held
 from tests.support import require
 
 pytestmark = [pytest.mark.torch]
@@ -25,14 +25,14 @@ def tensors(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     release = ".".join(importlib.metadata.version("torch").split(".")[:2])
     (table,) = TABLES.glob(f"torch-{release}.*.json")
     program = [sys.executable, HERE / "targets" / "tensors.py", str(SEED), table]
-    tmp_path = tmp_path_factory.mktemp("tensors")
-    names = [n for n in run_gdb(program, [], tmp_path).published["addresses"] if not n.startswith("object_")]
-    commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
-    statistics = [n for n in names if n.startswith("million") or n == "special"]
-    commands += [f"dualdbg-json tensor {{{name}}} --stats" for name in statistics]
-    objects = [name for name in names if name != "other_device"]  # that one has no Python object
-    commands += [f"dualdbg-json pyobject {{object_{name}}}" for name in objects]
-    outcome = run_gdb(program, commands, tmp_path)
+    with held(program, tmp_path_factory.mktemp("tensors")) as target:
+        names = [name for name in target.names if not name.startswith("object_")]
+        commands = [f"dualdbg-json tensor {{{name}}} --data" for name in names]
+        statistics = [n for n in names if n.startswith("million") or n == "special"]
+        commands += [f"dualdbg-json tensor {{{name}}} --stats" for name in statistics]
+        objects = [name for name in names if name != "other_device"]  # that one has no Python object
+        commands += [f"dualdbg-json pyobject {{object_{name}}}" for name in objects]
+        outcome = target.look(commands)
     by_name = {name: outcome.data(i) for i, name in enumerate(names)}
     outcome.published["by_name"] = by_name
     outcome.published["statistics"] = {
