@@ -137,6 +137,7 @@ class GdbProcess:
 
         def in_child() -> None:  # between fork and exec
             os.setpgid(0, 0)  # dualdbg handles Ctrl-C at the user's terminal, gdb does not
+            signal.pthread_sigmask(signal.SIG_SETMASK, [])  # a gdb that blocks SIGCHLD waits for ever
             if self._options.dies_with_us:
                 libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
             if os.getppid() != parent:

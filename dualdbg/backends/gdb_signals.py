@@ -42,7 +42,8 @@ class GdbSignals(GdbProbes):
             taker = self._taker
             if taker is not None:
                 await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
-            await self._process.console(f"signal {name}", late=self._late)
+            # Without & gdb takes no command, such as an interrupt, before the next stop.
+            await self._process.console(f"signal {name} &", late=self._late)
 
     async def _receiver(self, taker: int, number: int) -> int:
         """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""

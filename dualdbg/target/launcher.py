@@ -369,7 +369,7 @@ def _between_fork_and_exec(
             os.tcsetpgrp(terminal.descriptor, os.getpid())
         for number in reset:
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        signal.pthread_sigmask(signal.SIG_SETMASK, BLOCKED_AT_START)
 
     return prepare
 
@@ -379,6 +379,7 @@ def _between_fork_and_exec(
 IGNORED_AT_START = {
     number for number in signal.valid_signals() if signal.getsignal(number) is signal.SIG_IGN
 } - {signal.SIGPIPE, signal.SIGXFSZ}
+BLOCKED_AT_START = signal.pthread_sigmask(signal.SIG_BLOCK, [])
 
 
 def _why_not_started(launch: Launch, error: Exception) -> tuple[str, str]:

@@ -33,6 +33,15 @@ class SessionGone(Exception):
     """The session ended before it let the program be debugged."""
 
 
+def start_first_thread() -> None:
+    """Start our thread, by a function of dualdbg_signals.py: what is slow, as imports are, happens in that thread."""
+    path = os.path.join(settings["bootstrap"], "dualdbg_signals.py")
+    names: dict[str, Any] = {}
+    with open(path, "rb") as file:
+        exec(compile(file.read(), path, "exec"), names)
+    names["start_blocked"](_thread.start_new_thread, run, ())
+
+
 def bootstrap() -> Any:
     """The functions of sitecustomize.py, without what that file does at the start of a launched program."""
     from importlib import util
@@ -107,7 +116,8 @@ def attached(pydevd: Any, functions: Any) -> type:
                 super().dispose_and_kill_all_pydevd_threads(wait=wait, timeout=timeout)
                 stop_tracing(pydevd)
             if connection is not None:
-                _thread.start_new_thread(close_last, (connection, threads))
+                start = pydevd.dualdbg_signals.start_blocked
+                start(_thread.start_new_thread, close_last, (connection, threads))
 
     return AttachedDebugger
 
@@ -305,6 +315,6 @@ def tell() -> None:
 
 
 try:
-    _thread.start_new_thread(run, ())
+    start_first_thread()
 except RuntimeError:  # the process can start no thread, and pydevd needs some
     tell()

@@ -60,6 +60,14 @@ def quick(pydevd: Any, failed: int) -> type:
         response = pydevd_base_schema.build_response(request, kwargs={"body": body})
         return pydevd_comm.NetCommand(pydevd_comm.CMD_RETURN, 0, response, is_json=True)
 
+    def evaluate_without_frame(*given: Any) -> None:
+        """Run code of the user, in a thread of ours unless a stopped one comes first."""
+        evaluate = pydevd_comm.internal_evaluate_expression_json
+        if getattr(pydevd.threading.current_thread(), "is_pydev_daemon_thread", False):
+            pydevd.dualdbg_signals.call_unblocked(evaluate, *given)
+        else:
+            evaluate(*given)
+
     asking: Any = set()  # numbers of threads
     told: Any = set()  # of conditions
 
@@ -72,9 +80,11 @@ def quick(pydevd: Any, failed: int) -> type:
             return super()._handle_launch_or_attach_request(py_db, request, start_reason)
 
         def on_evaluate_request(self, py_db: Any, request: Any) -> Any:
-            if request.arguments.frameId is None:
-                pydevd_comm._global_frame = MainModule()
-            return super().on_evaluate_request(py_db, request)
+            if request.arguments.frameId is not None:
+                return super().on_evaluate_request(py_db, request)
+            pydevd_comm._global_frame = MainModule()
+            py_db.post_method_as_internal_command("*", evaluate_without_frame, request, "*")
+            return None
 
         def on_continue_request(self, py_db: Any, request: Any) -> Any:
             if not request.arguments.kwargs.get("dualdbgUnlessStopped"):
@@ -489,9 +499,8 @@ def trace_without_helper_threads() -> None:
     from _thread import _local, get_ident
 
     import pydevd_tracing
-    from _pydev_bundle import pydev_monkey
 
-    original = pydevd_tracing.set_trace_to_threads
+    original, starting = pydevd_tracing.set_trace_to_threads, pydevd_tracing.pydev_monkey
     itself = _local()
 
     def set_trace_to_threads(
@@ -508,7 +517,7 @@ def trace_without_helper_threads() -> None:
         def get_original_start_new_thread(module: Any) -> Any:
             if itself.only:
                 return lambda function, arguments: function(*arguments)
-            return pydev_monkey.get_original_start_new_thread(module)
+            return starting.get_original_start_new_thread(module)
 
-    pydevd_tracing.pydev_monkey = Starting  # the only thing that pydevd_tracing takes from there
+    pydevd_tracing.pydev_monkey = Starting
     pydevd_tracing.set_trace_to_threads = set_trace_to_threads

@@ -1,5 +1,6 @@
-"""Runs in the target: threads of the debugger take no numbers away from the program's, whose first is ``Thread-1``.
+"""Runs in the target: threads of the debugger take no signals and no numbers away from the program's.
 
+The first of the program's is called ``Thread-1``.
 CPython 3.8 and later.
 """
 
@@ -33,8 +34,10 @@ class Unnumbered:
         _module._newname = self.own
 
 
-def name_those_of_pydevd() -> None:
-    """pydevd's threads have a name when they are made, and not only afterwards."""
+def keep_those_of_pydevd_apart(signals: Any) -> None:
+    """pydevd's threads have a name when they are made, and block signals when they begin (dualdbg_signals.py)."""
+    import pydevd_tracing  # type: ignore[import-not-found]
+    from _pydev_bundle import pydev_monkey  # type: ignore[import-not-found]
 
     class Named:
         @staticmethod
@@ -45,3 +48,12 @@ def name_those_of_pydevd() -> None:
     own = daemon.__init__
     names = {**own.__globals__, "threading": types.SimpleNamespace(Thread=Named)}
     daemon.__init__ = types.FunctionType(own.__code__, names, own.__name__, own.__defaults__, own.__closure__)
+    daemon.start = lambda thread: signals.start_blocked(threading.Thread.start, thread)
+
+    class Starting:
+        @staticmethod
+        def get_original_start_new_thread(module: Any) -> Any:
+            start = pydev_monkey.get_original_start_new_thread(module)
+            return lambda function, arguments: signals.start_blocked(start, function, arguments)
+
+    pydevd_tracing.pydev_monkey = Starting  # the only thing that pydevd_tracing takes from there

@@ -174,8 +174,9 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         threads = load_beside("dualdbg_threads")
         with threads.Unnumbered():
             __import__("debugpy._vendored.force_pydevd")
-            pydevd = __import__("pydevd")
-        threads.name_those_of_pydevd()
+            pydevd: Any = __import__("pydevd")
+        pydevd.dualdbg_signals = load_beside("dualdbg_signals")
+        threads.keep_those_of_pydevd_apart(pydevd.dualdbg_signals)
         api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
         if imports is not None:

@@ -1,4 +1,4 @@
-"""For targets: publish(name=address, ...) once, then stop() where gdb is to look: it runs it, or attaches. Runs in Python 3.8 and later."""
+"""For targets: publish(name=address, ...), then stop(), where gdb looks. Runs in Python 3.8 and later."""
 
 import json
 import os
