@@ -2,7 +2,8 @@
 
 `Popen` is subprocess's with one difference. A plain `python -m dualdbg …` is forked from a process of this module,
 which stays for the whole run of the tests (one for each kind in ``_PRELOADS``). Whatever the start of the interpreter
-has a part in is started as ever: other variables for Python or another locale, options, descriptors to inherit.
+has a part in is started as ever: other variables for Python or another locale, options, descriptors or a mask of
+signals to inherit.
 """
 
 from __future__ import annotations
@@ -154,6 +155,8 @@ def _server(kind: str) -> socket.socket:
 
 
 def _is_warm(args: Any, environ: dict[str, str]) -> bool:
+    if signal.pthread_sigmask(signal.SIG_BLOCK, []):
+        return False  # inherited by a process that is started, as are the variables
     began = {**usual, "PYTHONPATH": str(_ROOT)}
     return list(args[: len(_COMMAND)]) == _COMMAND and _of_the_start(environ) == _of_the_start(began)
 
