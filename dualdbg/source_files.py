@@ -6,22 +6,17 @@ import errno
 import functools
 import io
 import os
-import stat
 import tokenize
 from pathlib import Path
+
+from .shared.regular_files import open_regular
 
 _MOST = 64 * 1024 * 1024  # bytes; generated sources reach some ten million
 
 
 def read_regular(path: str | Path, most: int = -1) -> bytes:
     """The content of a regular file, or its first ``most`` bytes. Raises OSError for every other kind of file."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(number, os.strerror(number))
-    with os.fdopen(descriptor, "rb") as file:
+    with open_regular(path) as file:
         return file.read(most)
 
 

@@ -21,6 +21,7 @@ from ..known.crash_signals import FAULTS, OF_MEMORY
 from ..shared import page_size
 from ..shared.images import Image, images, runs
 from ..shared.proc_files import Mapping
+from ..shared.regular_files import open_regular
 from ..symbols.address_space import Module
 from ..symbols.elf.elf_file import PF_X, ElfFile, Section, build_id_of_notes
 from ..symbols.objfile import Objfile
@@ -116,7 +117,7 @@ class CoreMemory(Memory):
     def _open(self, path: str) -> mmap.mmap | None:
         if path not in self._mapped:
             try:
-                with open(path, "rb") as file:
+                with open_regular(path) as file:
                     self._mapped[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             except (OSError, ValueError):
                 self._mapped[path] = None
@@ -126,7 +127,7 @@ class CoreMemory(Memory):
 def is_core(path: str) -> bool:
     """Whether a file is a core, compressed or not."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             head = file.read(20)
     except OSError:
         return False
@@ -139,7 +140,7 @@ _GIVE = "give the file that the kernel or gcore wrote"
 
 
 def _begins_as_elf(path: str) -> bool:
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         return file.read(4) == b"\x7fELF"
 
 
@@ -175,7 +176,7 @@ def read_core(path: str) -> tuple[Core, ElfFile]:
 
 def _refuse_compressed(path: str) -> None:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             head = file.read(8)
     except OSError as error:
         raise TargetError(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from .byte_search import Haystack
+from .regular_files import open_regular
 
 EM_X86_64 = 62
 EM_AARCH64 = 183
@@ -127,7 +128,7 @@ class ElfFile:
         """Map the file at ``path``. :attr:`failure` where it cannot be opened or is not such a file."""
         name = os.fspath(path)
         try:
-            with open(name, "rb") as file:
+            with open_regular(name) as file:
                 status = os.fstat(file.fileno())
                 if status.st_size == 0:
                     raise cls.failure(f"{name} is empty, so it is not an ELF file", "give another file")

@@ -163,7 +163,7 @@ def loops():
         loop, got = asyncio.get_running_loop(), asyncio.Event()
         loop.add_signal_handler(signal.SIGUSR1, got.set)
         send(signal.SIGUSR1)
-        await asyncio.wait_for(got.wait(), 100)
+        await got.wait()
         child = await asyncio.create_subprocess_exec("sh", "-c", "kill -TERM $$")
         loop.remove_signal_handler(signal.SIGUSR1)
         return await child.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from ...folders import expanded
 from ...known.dump_calls import instead_of
 from ...model import Language, Value
 from ...private_files import new_file
+from ...shared.regular_files import open_regular
 from ..at_stops import AtStops
 from ..reports import TextReport, VariablesReport
 from .breakpoints import breakpoint_of
@@ -160,11 +160,8 @@ async def source(console: Console, argument: str) -> None:
 
 def _content(path: Path) -> tuple[tuple[int, int], bytes]:
     """What the system knows a file by, and its first bytes. Raises CommandError for a pipe or the like, or OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would wait for its writer
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
-            raise CommandError(f"{path} is no file: it may have no end", "write the commands to a file")
+    with open_regular(path) as file:
+        status = os.fstat(file.fileno())
         return (status.st_dev, status.st_ino), file.read(_LONGEST + 1)
 
 

@@ -19,6 +19,7 @@ from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import SUFFIX_FIELDS, BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
+from ...source_files import read_regular
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ...waiting import first_of
 from ..engines import PythonEngine
@@ -420,7 +421,7 @@ def message_of(messages: list[str | None]) -> str | None:
 
 def _lines_of(file: str) -> int:
     try:
-        return len(Path(file).read_bytes().splitlines())
+        return len(read_regular(file).splitlines())
     except OSError:
         return sys.maxsize  # not known: debugpy decides
 

@@ -11,17 +11,16 @@ looked through for its texts; it is never loaded, because to load one is to run 
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from ...known.generated_code import KERNEL, is_generated_module, is_kernel_library, is_model_library
 from ...model import Frame, NativeFrame, ProgramLine, PythonFrame, Stack
+from ...source_files import read_regular
 from .generated_text import (
     PYTORCHS,
     definitions_of,
@@ -259,10 +258,7 @@ def text_of(source: str | None) -> str | None:
 
 def _data(path: Path) -> bytes:
     """What is in a file, which others may write too. Raises OSError."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a pipe without a writer would be waited for
-            raise OSError(errno.EINVAL, "this is no plain file", str(path))
-        return file.read(LARGEST)
+    return read_regular(path, LARGEST)
 
 
 # -- records ----------------------------------------------------------------------------------------

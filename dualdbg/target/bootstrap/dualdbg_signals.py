@@ -21,9 +21,20 @@ _FAULTS = {
 _BLOCKED = _signal.valid_signals() - _FAULTS
 
 
-def start_blocked(start: Any, *given: Any) -> Any:
-    """Call ``start``, which starts a thread: from its first instruction on it blocks all signals but faults."""
-    return _with_mask(_BLOCKED, start, *given)
+# Setting the mask runs handlers that are due, and those may raise: what is to be put back is known before.
+
+
+def start_blocked(start_new_thread: Any, *given: Any) -> Any:
+    """Call ``start_new_thread``: the thread blocks all signals but faults, from its first instruction on.
+
+    By that name ``shortages.py`` knows where an error comes from.
+    """
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    try:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, _BLOCKED)
+        return start_new_thread(*given)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
 
 
 def call_unblocked(function: Any, *given: Any) -> Any:
@@ -34,14 +45,9 @@ def call_unblocked(function: Any, *given: Any) -> Any:
     with open("/proc/self/status", "rb") as file:
         words = next(line for line in file if line.startswith(b"SigBlk:")).split()
     bits = int(words[1], 16)
-    mask = [number for number in _signal.valid_signals() if bits >> (number - 1) & 1]
-    return _with_mask(mask, function, *given)
-
-
-def _with_mask(mask: Any, function: Any, *given: Any) -> Any:
-    # Changing the mask runs handlers that are due, and those may raise: it is known before it is changed.
     before = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     try:
+        mask = [number for number in _signal.valid_signals() if bits >> (number - 1) & 1]
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
         return function(*given)
     finally:
