@@ -255,3 +255,17 @@ def test_what_an_expression_prints_is_shown_once(program: Path) -> None:
     )
     assert done.status == 0, done
     assert done.stdout.count("saidsaid") == 1, done
+
+
+@pytest.mark.parametrize("commands", [(), ("-x", "continue")])
+def test_a_program_that_is_no_python_any_more_runs_to_its_end(
+    commands: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Its only breakpoint is one of Python, and was hit, or never is."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\ndef work(): pass\nwork()\nos.execv('/bin/sh', ['sh', '-c', 'echo shell; exit 5'])\n"
+    )
+    for place in ("py:work", "py:other") if not commands else ("py:work",):
+        done = dualdbg("run", "--batch", "-b", place, *commands, script)
+        assert done.status == 5 and "\nshell\n" in done.stdout, done

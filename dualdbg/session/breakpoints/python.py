@@ -63,6 +63,7 @@ class PythonBreakpoints:
         self._ready = False
         self._attaching = False
         self.why_out_of_reach: str | None = None  # why there will be no debugpy
+        self.were_in_reach = False  # there has been a debugpy, perhaps in a program before exec
         # Is called with the breakpoints about which debugpy answered late.
         self.settled_late: Callable[[list[int]], None] = lambda ids: None
         # Numbers of messages. They are greater than those of an earlier session.
@@ -224,7 +225,7 @@ class PythonBreakpoints:
 
     async def send_all(self) -> None:
         """debugpy is initialized and takes breakpoints: tell it all of them."""
-        self._ready = True
+        self._ready = self.were_in_reach = True
         for wanted in _one_a_group(list(self._wanted.values())):
             await self._send(wanted)
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)

@@ -394,8 +394,11 @@ class BreakpointTable:
     def why_none_stops(self) -> str | None:
         """Why no breakpoint can stop the program: there are some, and each waits for a debugpy that will not come.
 
-        None where one can, or where there is none.
+        None where one can, or where there is none. A program in which they could have stopped goes on, whatever it
+        becomes (exec).
         """
+        if self._python.were_in_reach:
+            return None
         stopping = [row for row in self._rows.values() if row.enabled and row.spec.log is None]
         if not stopping or any(row.spec.language is not Language.PYTHON for row in stopping):
             return None
