@@ -64,6 +64,18 @@ if pid == 0:
 print(os.waitpid(pid, 0)[1])
 """
 
+# A module that the debugger has too is imported when the import machinery is taken apart.
+IMPORT_AT_THE_END = """
+import builtins, traceback
+class Keeps:
+    def __del__(self):
+        try:
+            import decimal
+        except ImportError:
+            traceback.print_exc()
+builtins.keeps = Keeps()
+"""
+
 FORK_WITH_THREADS = """
 import os, threading, warnings
 end = threading.Event()
@@ -258,6 +270,7 @@ PROGRAMS: dict[str, Program] = {
     "subprocess": script(SUBPROCESS),
     "system": script("import os\nos.system('echo $PYTHONPATH / $DUALDBG_TARGET; ls /proc/self/fd')"),
     "fork": script(FORK, flags=("-W", "error")),
+    "import-at-the-end": script(IMPORT_AT_THE_END),
     "fork-with-threads": script(FORK_WITH_THREADS),
     "preexec": script(
         "import subprocess\nprint(subprocess.call(['true'], preexec_fn=lambda: None))", flags=("-W", "error")

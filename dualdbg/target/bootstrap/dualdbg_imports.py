@@ -203,7 +203,10 @@ class Imports:
 
         def _find_and_load(name: str, import_: "Any") -> "Any":
             if name in hidden and name not in modules:
-                module = entry(name, frame().f_back)  # the interpreter imports without one
+                try:
+                    module = entry(name, frame().f_back)  # the interpreter imports without one
+                except Exception:  # the usual way raises it too, without a line of ours in its traceback
+                    module = None
                 if module is not None:
                     return module
             return find_and_load(name, import_)
