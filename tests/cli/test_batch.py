@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.driver import dualdbg, json_run
-from tests.support import PROGRAM_COUNTER, ROOT, wait_until
+from tests.support import PROGRAM_COUNTER, ROOT, other_interpreter, wait_until
 
 PROGRAM = """\
 import os
@@ -269,3 +269,15 @@ def test_a_program_that_is_no_python_any_more_runs_to_its_end(
     for place in ("py:work", "py:other") if not commands else ("py:work",):
         done = dualdbg("run", "--batch", "-b", place, *commands, script)
         assert done.status == 5 and "\nshell\n" in done.stdout, done
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.11"])
+@pytest.mark.parametrize("replaces", [True, False])
+def test_a_program_that_traces_itself_is_told_about(version: str, replaces: bool, tmp_path: Path) -> None:
+    """As coverage does: code in C sets another trace function, and takes it back at the end."""
+    script = tmp_path / "script.py"
+    call = "import ctypes\nctypes.pythonapi.PyEval_SetTrace(None, None)\n" if replaces else ""
+    script.write_text(f"def work():\n    return 1\nwork()\n{call}work()\n")
+    done = dualdbg("run", "--batch", "-b", "script.py:2", "--python", other_interpreter(version), script)
+    assert done.stdout.count("* Breakpoint 1: Python") == 1 + (not replaces), done
+    assert ("has replaced debugpy's trace function" in done.stdout + done.stderr) is replaces, done

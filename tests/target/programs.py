@@ -70,7 +70,7 @@ import builtins, traceback
 class Keeps:
     def __del__(self):
         try:
-            import decimal
+            import queue
         except ImportError:
             traceback.print_exc()
 builtins.keeps = Keeps()

@@ -489,6 +489,31 @@ def trace_from_the_programs_first_frame(pydevd: Any, host: bool) -> None:
         frame = frame.f_back
 
 
+def tell_of_another_tracer(pydevd: Any) -> None:
+    """Up to 3.11: at the program's end, say that it has replaced the main thread's trace function.
+
+    From there on no Python breakpoint stopped. Code in C, as coverage has it, does so without a call that we could see.
+    """
+    import atexit
+
+    def tell() -> None:
+        debugger = pydevd.get_global_debugger()
+        if debugger is None or not (debugger.breakpoints or debugger.function_breakpoint_name_to_breakpoint):
+            return
+        now: Any = sys.gettrace()
+        # A function has its module, an instance of a class in C has that of its class.
+        modules = str(getattr(now, "__module__", "")), type(now).__module__
+        if any(module.startswith(("pydevd", "_pydevd", "dualdbg")) for module in modules):
+            return
+        text = "the program has replaced debugpy's trace function (as coverage does): "
+        text += (
+            "Python breakpoints did not stop any more from there on; from Python 3.12 on both go together\n"
+        )
+        debugger.writer.add_command(debugger.cmd_factory.make_warning_message(text))
+
+    atexit.register(tell)
+
+
 def trace_without_helper_threads() -> None:
     """Up to 3.11: a thread that is to be traced sets its own trace function, and no other thread is started for it.
 

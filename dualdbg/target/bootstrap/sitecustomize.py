@@ -388,6 +388,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     settrace(pydevd, settings)
     if sys.version_info < (3, 12):
         changes().trace_from_the_programs_first_frame(pydevd, settings.get("host", False))
+        changes().tell_of_another_tracer(pydevd)
     else:
         changes().keep_fork_quiet(pydevd)
     if follow_place() is None:
