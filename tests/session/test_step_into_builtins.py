@@ -35,9 +35,10 @@ PyMODINIT_FUNC PyInit_held(void) {
   return made;
 }
 """
-# Each line enters the function that its comment names; without a comment it is stepped over.
+# Each line enters the function that its comment names; without a comment it is stepped over: a library's Python code
+# makes the calls.
 PROGRAM = """\
-import functools, itertools, held
+import functools, itertools, timeit, held
 from held import minus
 made = functools.partial(held.plus, 1)
 mapped, again = map(minus, [1, 2]), functools.partial(made)
@@ -65,6 +66,7 @@ a = sorted(units)  # unit_compare
 a = sum(units, unit)  # unit_add
 a = getattr(unit, "__doc__")  # unit_get
 a = "{}".format(len([1]))
+a = timeit.timeit(functools.partial(minus, 1), number=3)
 a = minus(1) + held.plus(2, 3)  # minus
 end = 1
 """

@@ -48,8 +48,8 @@ def arm(command: str) -> int:
         own: FrameType | None = frame
         while own is not None and debugger.apply_files_filter(own, own.f_code.co_filename, True):
             own = own.f_back
-        if own is not None and own is not frame:
-            frame, command = own, "next" if command == "finish" else command  # out of the library that called
+        if own is not None and command != "finish":
+            frame = own  # out of the library that called
     began = frame
     if command == "finish":
         frame = debugger.stepping().way_out(debugger, frame) or frame
@@ -428,20 +428,37 @@ def native_entries(member: Any) -> list[int]:
     return entries_of(member) if known else []
 
 
+# Calls of these are seen by the watch itself (sys.setprofile knows no others before 3.12).
+WATCHED = {"builtin_function_or_method", "method_descriptor", "classmethod_descriptor", "function", "method"}
+
+
 def reached_entries(frame: FrameType) -> Iterator[int]:
     """Native code that the current line reaches through operators, attributes and protocols, or by what it calls.
 
-    The watch sees calls that the line makes itself, up to 3.11 only those of functions, not of objects and classes.
+    The watch sees the calls of functions that the line makes itself. Others are those that built-ins make of what they
+    are given; a function of Python might make any number of them, of which none counts.
     """
     callables = beside("dualdbg_callables")
     names, attributes = names_on_line(frame)
     seen = set()
-    for value in callables.with_held(values_of(frame, names, attributes)):
-        yield from entries_of(value)
+    values = [*callables.with_held(values_of(frame, names, attributes))]
+    calls_python = any(runs_python(value, attributes) for value in values)
+    for value in values:
+        if not calls_python or callables.is_class(value) or type(value).__name__ not in WATCHED:
+            yield from entries_of(value)
         cls = value if callables.is_class(value) else type(value)
         if cls not in seen and callables.reader_of(value) is None:  # else the slots are a binding layer's own
             seen.add(cls)
             yield from entries_of_type(cls, attributes)
+
+
+def runs_python(value: Any, attributes: set[str]) -> bool:
+    """Whether a call of ``value``, or of one of these attributes of it, runs a function of Python."""
+    callables = beside("dualdbg_callables")
+    bases = (value if callables.is_class(value) else type(value)).__mro__
+    names = "__call__", "__init__", "__new__", *attributes
+    called = [base.__dict__.get(name) for base in bases for name in names]
+    return type(runs_python) in map(type, [value, callables.held_function(value), *called])
 
 
 def names_on_line(frame: FrameType) -> tuple[set[str], set[str]]:

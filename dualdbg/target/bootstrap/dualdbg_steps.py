@@ -80,9 +80,7 @@ class Step:
         if info.pydev_step_cmd in _OUT:
             self._hear_of(info.pydev_step_stop)
         self._trace: Any = None  # pydevd's
-        noted = _noted(frame)
-        if noted:
-            noted.clear()  # what is there when the step has ended was returned meanwhile
+        (_noted(frame) or {}).clear()  # what is there when the step has ended was returned meanwhile
 
     @property
     def is_under_way(self) -> bool:
@@ -155,12 +153,8 @@ class Step:
 
     def end(self) -> None:
         """``way_out`` returns."""
-        assert self.way_out is not None and self.way_out.f_back is not None
-        self._info.is_tracing += 1
-        try:
+        if self.way_out is not None and self.way_out.f_back is not None:
             stop(self._debugger, self._thread, self.way_out.f_back)
-        finally:
-            self._info.is_tracing -= 1
 
 
 def way_out(debugger: Any, frame: FrameType) -> Optional[FrameType]:
@@ -184,17 +178,14 @@ def results_at(debugger: Any, thread: Any, frame: FrameType) -> Any:
     """
     step, noted = debugger.begun_steps.pop(get_ident(), None), _noted(frame)
     results: Any = {}
-    if step is None:
-        pass
-    elif frame is step.caller and thread.stop_reason in _STEP_COMMANDS:
-        results[step.code.co_name] = debugger.results[get_ident()] = step.returned
-    elif frame is step.frame and noted and thread.stop_reason not in _OUT:
-        has_none = sys.version_info >= (3, 12)
-        results.update((name, value) for name, value in noted.items() if has_none or value is not None)
     if step is not None:
+        if frame is step.caller and thread.stop_reason in _STEP_COMMANDS:
+            results[step.code.co_name] = debugger.results[get_ident()] = step.returned
+        elif frame is step.frame and noted and thread.stop_reason not in _OUT:
+            has_none = sys.version_info >= (3, 12)
+            results.update((name, value) for name, value in noted.items() if has_none or value is not None)
         step.forget()
-    if noted:
-        noted.clear()
+    (noted or {}).clear()
     if results:
         noted = _noted(frame, results)
         noted.update(results)
@@ -202,13 +193,10 @@ def results_at(debugger: Any, thread: Any, frame: FrameType) -> Any:
 
 
 def _noted(frame: FrameType, first: Any = None) -> Any:
-    """What pydevd has noted as returned to a frame; ``first`` where there is nothing yet.
-
-    None where its variables are in a mapping of the program's own.
-    """
+    """What pydevd has noted as returned to a frame; ``first`` where there is nothing yet."""
     names = frame.f_locals
     if type(names) not in (dict, type(sys._getframe().f_locals)):
-        return {}
+        return {}  # a mapping of the program's own
     return names.get(_RETURNED) if first is None else names.setdefault(_RETURNED, first)
 
 
@@ -281,8 +269,12 @@ def _name(command: Any) -> str:
 def stop(debugger: Any, thread: Any, frame: FrameType) -> None:
     """The step ends in ``frame``."""
     info = thread.additional_info
-    debugger.set_suspend(thread, info.pydev_step_cmd, original_step_cmd=info.pydev_original_step_cmd)
-    debugger.do_wait_suspend(thread, frame, "return", None)
+    info.is_tracing += 1
+    try:
+        debugger.set_suspend(thread, info.pydev_step_cmd, original_step_cmd=info.pydev_original_step_cmd)
+        debugger.do_wait_suspend(thread, frame, "return", None)
+    finally:
+        info.is_tracing -= 1
 
 
 class Caller:
@@ -302,11 +294,7 @@ class Caller:
         if event != "exception" or not _has_passed(argument[2], left):
             self._trace(frame, event, argument)
             return self
-        info.is_tracing += 1
-        try:
-            stop(self._debugger, self._thread, frame)
-        finally:
-            info.is_tracing -= 1
+        stop(self._debugger, self._thread, frame)
         return frame.f_trace
 
 
