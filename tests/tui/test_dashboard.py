@@ -19,96 +19,184 @@ from .driver import Screen, on_screen
 DEMO = SAMPLES / "native_demo.py"
 
 
-def test_a_python_stop_shows_source_stack_and_variables(tmp_path: Path, counter: Path) -> None:
+async def shows_source_stack_and_variables(screen: Screen, counter: Path) -> None:
+    views = screen.app.views
+    assert views.source.source is not None
+    assert views.source.source.path == str(counter)
+    assert views.source.current == 4
+    assert [line.split()[2:4] for line in screen.lines(views.stack)] == [
+        ["count", str(counter) + ":4"],
+        ["<module>", str(counter) + ":9"],
+    ]
+    variables = [line.strip() for line in screen.lines(views.variables)]
+    assert "limit = 3 int" in variables
+    assert "total = 0 int" in variables
+    assert "stopped in Python at counter.py:4, breakpoint 1" in screen.text()
+    assert "▶" in screen.text()
+    assert "●" in screen.text()
+
+
+async def the_prompt_has_every_command_history_and_completion(screen: Screen) -> None:
+    await screen.command(":nonsuch")  # the key that leads to the prompt, typed in it
+    await screen.until(lambda: "there is no command 'nonsuch'" in screen.said, "the complaint")
+    await screen.command("p limit")
+    await screen.until(lambda: "\n3" in screen.said, "the value")
+    await screen.command("nonsense")
+    await screen.until(lambda: "there is no command 'nonsense'" in screen.said, "the complaint")
+    line = screen.app.views.prompt.line
+    await screen.press("up", "up")
+    assert line.value == "p limit"
+    await screen.press("down", "down")
+    assert line.value == ""
+    await screen.press(*"contin", "tab")
+    assert line.value == "continue "
+    await screen.press(*["backspace"] * 9)
+    await screen.press(*"tbreak", "space", *"PyOS", "underscore", *"FSPa", "tab")
+    await screen.until(lambda: line.value == "tbreak PyOS_FSPath ", "the function")
+    await screen.press(*["backspace"] * 19)
+    await screen.type("bt")
+    await screen.until(lambda: ">#0 py" in screen.said, "the stack")
+    await screen.type("up")
+    await screen.stopped()
+    assert screen.app.views.stack.selected == 1
+    await screen.press("escape")
+    assert screen.app.focused is screen.app.views.source
+
+
+async def changed_values_are_marked_and_open_ones_stay_open(screen: Screen) -> None:
+    view = screen.app.views.variables
+
+    def marked() -> list[str]:
+        names = (line.lstrip("*▸▾ ").split()[0] for line in screen.lines(view) if line.startswith("*"))
+        return sorted(name for name in names if not name.startswith("'"))  # those are members
+
+    def is_open() -> bool:
+        return any("'number' =" in line for line in screen.lines(view))
+
+    await screen.go_on("f5")
+    assert marked() == ["number"]
+    await screen.press("u")
+    await screen.stopped()
+    await screen.press("d")
+    await screen.stopped()
+    assert marked() == ["number"], "also when they are looked at again"
+    await screen.press("4")
+    view.cursor = next(line for line, row in enumerate(view.rows) if row.thing.value.name == "names")
+    await screen.press("right")
+    await screen.until(is_open, "the members")
+    await screen.go_on("f5")
+    await screen.until(is_open, "the members at the next stop")
+    assert marked() == ["names", "number", "total"]
+    await screen.press("left")
+    await screen.until(lambda: not is_open(), "the closed value")
+    await screen.press("enter")
+    await screen.until(lambda: "'twice'" in screen.text(), "the whole value")
+    await screen.press("escape")
+
+
+async def breakpoints_are_set_switched_and_removed_by_keys(screen: Screen) -> None:
+    table = screen.session.breakpoints
+    source = screen.app.views.source
+    source.go_to(6)
+    await screen.press("f9")
+    await screen.until(lambda: any(row.spec.line == 6 for row in table.all()), "the breakpoint")
+    await screen.press("5", "end", "space")
+    await screen.until(lambda: not table.all()[-1].enabled, "the breakpoint is off")
+    assert "○" in screen.text()
+    await screen.press("space")
+    await screen.until(lambda: table.all()[-1].enabled, "the breakpoint is on")
+    await screen.press("x")
+    await screen.until(lambda: len(table.all()) == 1, "the breakpoint is gone")
+    await screen.press("e")
+    await screen.press(*["backspace"] * 40)
+    await screen.type("counter.py:6")
+    await screen.until(lambda: [row.spec.line for row in table.all()] == [6], "the changed breakpoint")
+    await screen.go_on("f5")
+    assert source.current == 6
+
+
+async def quitting_a_living_program_asks_first(screen: Screen) -> None:
+    await screen.press("q")
+    assert "Quit?" in screen.text()
+    await screen.type("n")
+    assert screen.app.is_running
+    await screen.press("ctrl+q")
+    await screen.press("enter")
+    await screen.until(lambda: not screen.app.is_running, "the end")
+
+
+def test_python_stops_from_the_first_one_to_the_end(tmp_path: Path, counter: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()
-        views = screen.app.views
-        assert views.source.source is not None
-        assert views.source.source.path == str(counter)
-        assert views.source.current == 4
-        assert [line.split()[2:4] for line in screen.lines(views.stack)] == [
-            ["count", str(counter) + ":4"],
-            ["<module>", str(counter) + ":9"],
-        ]
-        variables = [line.strip() for line in screen.lines(views.variables)]
-        assert "limit = 3 int" in variables
-        assert "total = 0 int" in variables
-        assert "stopped in Python at counter.py:4, breakpoint 1" in screen.text()
-        assert "▶" in screen.text()
-        assert "●" in screen.text()
+        await screen.until(lambda: "total = 0" in screen.said, "the command of the caller")
+        await shows_source_stack_and_variables(screen, counter)
+        await the_prompt_has_every_command_history_and_completion(screen)
+        await changed_values_are_marked_and_open_ones_stay_open(screen)
+        await breakpoints_are_set_switched_and_removed_by_keys(screen)
+        await quitting_a_living_program_asks_first(screen)
 
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"], commands=("locals",))
+    assert "+p limit" in (tmp_path / "history").read_text()
 
 
-def test_changed_values_are_marked_and_stay_marked_when_looked_at_again(
-    tmp_path: Path, counter: Path
-) -> None:
+async def shows_both_languages(screen: Screen) -> None:
+    views = screen.app.views
+    stack = screen.lines(views.stack)
+    assert stack[0].startswith("▸#0 c++  sample::inner_loop")
+    assert any("called by Python" in line for line in stack)
+    assert any(" py   levels" in line for line in stack)
+    assert views.source.source is not None
+    assert views.source.source.path.endswith("helper.cpp")
+    text = screen.text()
+    assert "stopped natively in sample::inner_loop, breakpoint 1" in text
+    assert "debugpy waits" in text
+
+
+async def shows_registers_memory_and_machine_code(screen: Screen) -> None:
+    views = screen.app.views
+    await screen.press("6")
+    await screen.until(lambda: bool(views.registers.rows), "the registers")
+    assert [row.thing.name for row in views.registers.rows]
+    await screen.press("7")
+    await screen.until(lambda: bool(views.memory.rows), "the memory of the stack")
+    await screen.press("g")
+    await screen.type("&total")
+    await screen.until(lambda: views.memory.address not in (None, 0), "the memory of a variable")
+    await screen.press("1", "m")
+    await screen.until(lambda: views.source.listing is not None, "the machine code")
+    assert any("push" in line or "mov" in line or "stp" in line for line in screen.lines(views.source))
+    await screen.press("m")
+    await screen.until(lambda: views.source.source is not None, "the source again")
+
+
+async def steps_mark_what_they_change(screen: Screen) -> None:
+    views = screen.app.views
+    await screen.go_on("f10")
+    assert any(line.startswith("* total = ") for line in screen.lines(views.variables))
+    await screen.go_on("n")
+    assert any("i = 0" in line for line in screen.lines(views.variables))  # it may have been 0 before
+
+
+async def selected_frames_show_their_source_and_variables(screen: Screen) -> None:
+    views = screen.app.views
+    await screen.press("u")
+    await screen.stopped()
+    assert any(line.strip().startswith("doubled =") for line in screen.lines(views.variables))
+    await screen.press("2", "end")
+    await screen.stopped()
+    assert views.source.source is not None
+    assert views.source.source.path == str(DEMO)
+    assert not views.source.innermost
+    assert "▷" in screen.text()
+
+
+def test_a_native_stop(tmp_path: Path, native_samples: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()
-        await screen.go_on("f5")
-
-        def marked() -> list[str]:
-            return sorted(
-                line.lstrip("*▸▾ ").split()[0]
-                for line in screen.lines(screen.app.views.variables)
-                if line.startswith("*")
-            )
-
-        assert marked() == ["number"]
-        await screen.press("u")
-        await screen.stopped()
-        await screen.press("d")
-        await screen.stopped()
-        assert marked() == ["number"]
-        await screen.go_on("f5")
-        assert marked() == ["names", "number", "total"]
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
-def test_a_value_is_opened_by_keys_and_open_again_at_the_next_stop(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        await screen.go_on("f5")
-        view = screen.app.views.variables
-        await screen.press("4")
-        for line, row in enumerate(view.rows):
-            if row.thing.value.name == "names":
-                view.cursor = line
-        await screen.press("right")
-        await screen.until(lambda: any("'number' =" in line for line in screen.lines(view)), "the members")
-        await screen.go_on("f5")
-        await screen.until(
-            lambda: any("'number' =" in line for line in screen.lines(view)), "the members again"
-        )
-        await screen.press("left")
-        await screen.until(
-            lambda: not any("'number' =" in line for line in screen.lines(view)), "the closed value"
-        )
-        await screen.press("enter")
-        await screen.until(lambda: "'twice'" in screen.text(), "the whole value")
-        await screen.press("escape")
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
-def test_a_native_stop_shows_both_languages(tmp_path: Path, native_samples: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        views = screen.app.views
-        stack = screen.lines(views.stack)
-        assert stack[0].startswith("▸#0 c++  sample::inner_loop")
-        assert any("called by Python" in line for line in stack)
-        assert any(" py   levels" in line for line in stack)
-        assert views.source.source is not None
-        assert views.source.source.path.endswith("helper.cpp")
-        text = screen.text()
-        assert "stopped natively in sample::inner_loop, breakpoint 1" in text
-        assert "debugpy waits" in text
-        await screen.go_on("f10")
-        assert any(line.startswith("* total = ") for line in screen.lines(views.variables))
-        await screen.go_on("n")
-        assert any("i = 0" in line for line in screen.lines(views.variables))  # it may have been 0 before
+        await shows_both_languages(screen)
+        await shows_registers_memory_and_machine_code(screen)
+        await steps_mark_what_they_change(screen)
+        await selected_frames_show_their_source_and_variables(screen)
 
     on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
 
@@ -125,47 +213,6 @@ def test_steps_cross_the_boundary_and_come_back(tmp_path: Path, native_samples: 
         assert any("(return) " in line for line in screen.lines(screen.app.views.variables))
 
     on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["native_demo.py:23"])
-
-
-def test_selecting_frames_by_keys_shows_their_source_and_variables(
-    tmp_path: Path, native_samples: Path
-) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        views = screen.app.views
-        await screen.press("u")
-        await screen.stopped()
-        assert any(line.strip().startswith("doubled =") for line in screen.lines(views.variables))
-        await screen.press("2", "end")
-        await screen.stopped()
-        assert views.source.source is not None
-        assert views.source.source.path == str(DEMO)
-        assert not views.source.innermost
-        assert "▷" in screen.text()
-
-    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
-
-
-def test_registers_memory_and_machine_code(tmp_path: Path, native_samples: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        views = screen.app.views
-        await screen.press("6")
-        await screen.until(lambda: bool(views.registers.rows), "the registers")
-        names = [row.thing.name for row in views.registers.rows]
-        assert names
-        await screen.press("7")
-        await screen.until(lambda: bool(views.memory.rows), "the memory of the stack")
-        await screen.press("g")
-        await screen.type("&total")
-        await screen.until(lambda: views.memory.address not in (None, 0), "the memory of a variable")
-        await screen.press("1", "m")
-        await screen.until(lambda: views.source.listing is not None, "the machine code")
-        assert any("push" in line or "mov" in line or "stp" in line for line in screen.lines(views.source))
-        await screen.press("m")
-        await screen.until(lambda: views.source.source is not None, "the source again")
-
-    on_screen(work, folder=tmp_path, script=DEMO, breakpoints=["sample::inner_loop"])
 
 
 def test_machine_code_has_the_python_line_that_led_there(tmp_path: Path) -> None:
@@ -188,92 +235,12 @@ def test_machine_code_has_the_python_line_that_led_there(tmp_path: Path) -> None
     on_screen(work, folder=tmp_path, script=script, breakpoints=["::getsid"])
 
 
-def test_breakpoints_are_set_switched_and_removed_by_keys(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        table = screen.session.breakpoints
-        source = screen.app.views.source
-        source.go_to(6)
-        await screen.press("f9")
-        await screen.until(lambda: any(row.spec.line == 6 for row in table.all()), "the breakpoint")
-        await screen.press("5", "end", "space")
-        await screen.until(lambda: not table.all()[-1].enabled, "the breakpoint is off")
-        assert "○" in screen.text()
-        await screen.press("space")
-        await screen.until(lambda: table.all()[-1].enabled, "the breakpoint is on")
-        await screen.press("x")
-        await screen.until(lambda: len(table.all()) == 1, "the breakpoint is gone")
-        await screen.press("e")
-        await screen.press(*["backspace"] * 40)
-        await screen.type("counter.py:6")
-        await screen.until(lambda: [row.spec.line for row in table.all()] == [6], "the changed breakpoint")
-        await screen.go_on("f5")
-        assert source.current == 6
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
-def test_a_click_in_the_gutter_sets_a_breakpoint(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        await screen.pilot.click(screen.app.views.source, offset=(0, 1))
-        await screen.until(lambda: len(screen.session.breakpoints.all()) == 2, "the breakpoint")
-        assert screen.session.breakpoints.all()[-1].spec.line == 2
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
-def test_the_prompt_has_every_command_history_and_completion(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        await screen.command(":nonsuch")  # the key that leads to the prompt, typed in it
-        await screen.until(lambda: "there is no command 'nonsuch'" in screen.said, "the complaint")
-        await screen.command("p limit")
-        await screen.until(lambda: "\n3" in screen.said, "the value")
-        await screen.command("nonsense")
-        await screen.until(lambda: "there is no command 'nonsense'" in screen.said, "the complaint")
-        line = screen.app.views.prompt.line
-        await screen.press("up", "up")
-        assert line.value == "p limit"
-        await screen.press("down", "down")
-        assert line.value == ""
-        await screen.press(*"contin", "tab")
-        assert line.value == "continue "
-        await screen.press(*["backspace"] * 9)
-        await screen.press(*"tbreak", "space", *"PyOS", "underscore", *"FSPa", "tab")
-        await screen.until(lambda: line.value == "tbreak PyOS_FSPath ", "the function")
-        await screen.press(*["backspace"] * 19)
-        await screen.type("bt")
-        await screen.until(lambda: ">#0 py" in screen.said, "the stack")
-        await screen.type("up")
-        await screen.stopped()
-        assert screen.app.views.stack.selected == 1
-        await screen.press("escape")
-        assert screen.app.focused is screen.app.views.source
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-    assert "+p limit" in (tmp_path / "history").read_text()
-
-
-def test_the_program_has_a_terminal_and_reads_from_it(tmp_path: Path, counter: Path) -> None:
+def test_the_program_has_a_terminal_and_function_keys_lead_out_of_it(tmp_path: Path, counter: Path) -> None:
     async def work(screen: Screen) -> None:
         program = screen.app.views.program
         await screen.until(lambda: "name?" in "\n".join(screen.lines(program)), "the question")
         await screen.press("8")
         await screen.until(lambda: screen.app.focused is program, "the program's pane")
-        await screen.press("b", "o", "b", "backspace", "b", "enter")
-        await screen.ended()
-        await screen.until(lambda: "hello bob" in "\n".join(screen.lines(program)), "the answer")
-        assert screen.lines(program)[0] == "3"
-
-    on_screen(work, folder=tmp_path, script=counter)
-
-
-def test_function_keys_lead_out_of_the_programs_pane(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        program = screen.app.views.program
-        await screen.until(lambda: "name?" in "\n".join(screen.lines(program)), "the question")
-        await screen.press("8")
         await screen.press("f7")
         await screen.until(lambda: screen.app.focused is not program, "another pane")
         await screen.press("8")
@@ -281,6 +248,11 @@ def test_function_keys_lead_out_of_the_programs_pane(tmp_path: Path, counter: Pa
         await screen.press("f6")
         await screen.stopped()
         assert "paused" in screen.text()
+        await screen.press("f5")
+        await screen.press("b", "o", "b", "backspace", "b", "enter")
+        await screen.ended()
+        await screen.until(lambda: "hello bob" in "\n".join(screen.lines(program)), "the answer")
+        assert screen.lines(program)[0] == "3"
 
     on_screen(work, folder=tmp_path, script=counter)
 
@@ -311,20 +283,6 @@ def test_the_end_is_said_and_quit_leaves(tmp_path: Path) -> None:
     assert app.failure is None
 
 
-def test_quitting_a_living_program_asks_first(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        await screen.press("q")
-        assert "Quit?" in screen.text()
-        await screen.type("n")
-        assert screen.app.is_running
-        await screen.press("ctrl+q")
-        await screen.press("enter")
-        await screen.until(lambda: not screen.app.is_running, "the end")
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
 @pytest.mark.torch
 def test_tensors_show_their_dtype_and_shape(tmp_path: Path) -> None:
     require(importlib.util.find_spec("torch"), "PyTorch")
@@ -341,14 +299,6 @@ def test_tensors_show_their_dtype_and_shape(tmp_path: Path) -> None:
         assert any("one = tensor(" in line for line in screen.lines(view))
 
     on_screen(work, folder=tmp_path, script=script, breakpoints=["tensors.py:5"])
-
-
-def test_commands_of_the_caller_are_run_at_the_first_stop(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        await screen.until(lambda: "total = 0" in screen.said, "the locals")
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"], commands=("locals",))
 
 
 def test_output_at_full_speed_leaves_the_keys_alive(tmp_path: Path) -> None:

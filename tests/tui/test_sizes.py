@@ -172,7 +172,7 @@ def test_a_hundred_threads_and_a_thousand_locals_of_a_real_program(tmp_path: Pat
 
     async def work(screen: Screen) -> None:
         await screen.stopped()
-        for size in SIZES:
+        for size in (SIZES[0], SIZES[-1]):
             await screen.pilot.resize_terminal(*size)
             await screen.until(partial(has_size, screen, size), f"{size}")
             for name in ("threads", "variables"):
