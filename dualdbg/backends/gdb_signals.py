@@ -53,7 +53,11 @@ class GdbSignals(GdbProbes):
             return taker
         await self._process.console(f"thread {taker}")
         with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
-            return taker if await self.signal_code() == _SI_TKILL else main
+            code = await self.signal_code()
+            is_own = code == _SI_TKILL or (
+                code > 0 and number == signal.SIGTRAP
+            )  # an instruction of the thread
+            return taker if is_own else main
         return taker
 
     async def interrupt(self) -> None:

@@ -145,3 +145,33 @@ def test_the_mask_that_dualdbg_was_started_with_is_the_programs(tmp_path: Path) 
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     assert f"\nmask {int(signal.SIGUSR2)} {int(signal.SIGCHLD)}\n" in done.stdout, done
+
+
+# A trap that is sent to the process, one to a thread, and one of an instruction (int3, x86-64).
+TRAPS = """\
+import ctypes, mmap, os, platform, signal, threading
+seen = []
+def wait(count):
+    while len(seen) < count:
+        pass
+signal.signal(signal.SIGTRAP, lambda number, frame: seen.append(number))
+os.kill(os.getpid(), signal.SIGTRAP)
+wait(1)
+thread = threading.Thread(target=lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTRAP))
+thread.start()
+thread.join()
+wait(2)
+if platform.machine() == "x86_64":
+    memory = mmap.mmap(-1, 4096, prot=7)
+    memory.write(b"\\xcc\\xc3")
+    ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(memory)))()
+    wait(3)
+print("all were handled")
+"""
+
+
+def test_a_trap_that_the_program_handles_is_shown_and_passed_on(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(TRAPS)
+    done = dualdbg("run", "--batch", program, cwd=tmp_path)
+    assert "* Signal: native" in done.stdout and "\nall were handled\n" in done.stdout, done

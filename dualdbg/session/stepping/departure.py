@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from dataclasses import replace
 from functools import partial
 
+from ...backends.events import StopCause
 from ...backends.native import Move
 from ...errors import AnswerOwed, CommandError, DualdbgError, WrongState
+from ...shared.proc_files import read_status
 from ...waiting import first_of, to_its_end
 from ..engines import Running
 from ..loop import Loop
@@ -95,12 +98,12 @@ class NativeDeparture:
             step = replace(step, depth=armed)
         steps_in_python = None if armed is None else bool(armed)
         continues = plan.move in (Move.CONTINUE, Move.JUMP)  # a step that gdb does not end by itself
-        signal = plan.move is Move.CONTINUE and self._loop.state.signal_owed
-        await self._loop.ask(leave_natively, step, not continues, steps_in_python, signal)
+        due = self._due_signal() if plan.move is Move.CONTINUE else None
+        await self._loop.ask(leave_natively, step, not continues, steps_in_python, due == "SIGINT")
         try:
             await self._freezer.park()
-            if signal:
-                await self._native.resume_with_signal("SIGINT")
+            if due is not None:
+                await self._native.resume_with_signal(due)
             else:
                 thread = None if plan.move is Move.CONTINUE else plan.gdb_thread
                 await self._native.move(plan.move, thread, plan.level, plan.places.moved_to)
@@ -112,6 +115,25 @@ class NativeDeparture:
             await self._loop.guarded(self._breakpoints.take_back())
             raise
         await self._loop.ask(departed)
+
+    def _due_signal(self) -> str | None:
+        """Return what gdb does not pass on by itself: a SIGINT that is owed, a SIGTRAP that the program handles."""
+        state = self._loop.state
+        if state.signal_owed:
+            return "SIGINT"
+        stop = state.facts.stop if state.facts is not None else None
+        if stop is None or stop.cause is not StopCause.SIGNAL or stop.signal != "SIGTRAP":
+            return None
+        return "SIGTRAP" if _handles_traps(state.pid) else None
+
+
+def _handles_traps(pid: int) -> bool:
+    """Whether the program has a handler for SIGTRAP (proc(5), SigCgt). Else the signal would end it."""
+    try:
+        caught = read_status(f"/proc/{pid}/status").get("SigCgt", "0")
+    except OSError:
+        return False  # it has ended, and gdb will say so
+    return bool(int(caught, 16) >> (signal.SIGTRAP - 1) & 1)
 
 
 class PythonDeparture:
