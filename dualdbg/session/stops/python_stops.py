@@ -88,6 +88,8 @@ class PythonStops:
             return None
         if hold.tid != step.tid or not verdict.reason.ends_step or hold.shown or not hold.frames:
             return None
+        if step.kind != "finish" and hold.depth >= step.depth:
+            return None  # it has left no function
         return await self.inspector.values.returned_in_python(hold.frames[0].id, step.origin.function)
 
     async def _position(self, hold: PythonHold) -> PythonPosition:
