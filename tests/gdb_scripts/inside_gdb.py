@@ -81,4 +81,4 @@ for command in plan["commands"]:
         command = command.replace("{" + name + "}", str(value))
     results.append(execute(command))
 with open(plan["results"], "w", encoding="utf-8") as file:
-    json.dump({"results": results, "published": published}, file)
+    json.dump({"results": results, "published": read_published()}, file)

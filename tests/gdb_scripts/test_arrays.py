@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import HERE, Outcome, held
 from tests.support import require
 
 pytestmark = [pytest.mark.torch]
@@ -17,9 +17,9 @@ pytestmark = [pytest.mark.torch]
 def arrays(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     require(importlib.util.find_spec("numpy"), "numpy")
     program = [sys.executable, HERE / "targets" / "arrays.py"]
-    tmp_path = tmp_path_factory.mktemp("arrays")
-    names = list(run_gdb(program, [], tmp_path).published["addresses"])
-    outcome = run_gdb(program, [f"dualdbg-json pyobject {{{name}}}" for name in names], tmp_path)
+    with held(program, tmp_path_factory.mktemp("arrays")) as target:
+        outcome = target.look([f"dualdbg-json pyobject {{{name}}}" for name in target.names])
+    names = list(outcome.published["addresses"])
     outcome.published["by_name"] = {name: outcome.data(i) for i, name in enumerate(names)}
     return outcome
 

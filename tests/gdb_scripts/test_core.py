@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.gdb_scripts.gdb_run import HERE, run_gdb
+from tests.gdb_scripts.gdb_run import run_gdb
+from tests.gdb_scripts.test_ivalues import BREAK, program
 
 pytestmark = [pytest.mark.torch]
 
 
-def test_the_same_answers_from_a_core_file(corpus_library: Path, tmp_path: Path) -> None:
-    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "3", "200"]
-    core = tmp_path / "core"
-    setup = ["run", "sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
+def test_core_file_has_the_same_answers(corpus_library: Path, tmp_path: Path) -> None:
+    """Also where there are ten thousand values and a million elements."""
+    words, cores = program(corpus_library, "3:200", "many:10000"), [tmp_path / "few", tmp_path / "many"]
     looks = [
         "dualdbg-json ivalue-stack --limit 0",
         "ivalue-stack --full",
@@ -25,23 +24,16 @@ def test_the_same_answers_from_a_core_file(corpus_library: Path, tmp_path: Path)
         "dispatch-keys 0x9400010001",
         "dualdbg-layout",
     ]
-    live = run_gdb(program, [*looks, f"gcore {core}"], tmp_path, setup=setup)
-    assert live.results[-1]["error"] is None and core.exists()
-    load = "sharedlibrary sample_corpus"
-    dead = run_gdb(program, [load, *looks], tmp_path, core=core)
+    long = "ivalue-stack --limit 0"
+    commands = [*looks, f"gcore {cores[0]}", "continue", long, f"gcore {cores[1]}"]
+    live = run_gdb(words, commands, tmp_path, setup=["run", *BREAK])
+    dead = run_gdb(words, [BREAK[0], *looks], tmp_path, core=cores[0])
     for index, command in enumerate(looks):
         assert dead.results[1 + index]["error"] == live.results[index]["error"], command
         assert dead.output(1 + index) == live.output(index), command
     assert len(live.output(0)) > 10_000
-    core.unlink()
-
-
-def test_ten_thousand_values_and_a_million_elements(corpus_library: Path, tmp_path: Path) -> None:
-    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "0", "10000", "many"]
-    core = tmp_path / "core"
-    setup = ["run", "sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
-    live = run_gdb(program, ["ivalue-stack --limit 0", f"gcore {core}"], tmp_path, setup=setup)
-    dead = run_gdb(program, ["sharedlibrary sample_corpus", "ivalue-stack --limit 0"], tmp_path, core=core)
-    assert dead.output(1) == live.output(0)
-    assert len(live.output(0).splitlines()) == 10_002
-    core.unlink()
+    many = run_gdb(words, [BREAK[0], long], tmp_path, core=cores[1])
+    assert many.output(1) == live.output(len(looks) + 2)
+    assert len(many.output(1).splitlines()) == 10_002
+    for core in cores:
+        core.unlink()

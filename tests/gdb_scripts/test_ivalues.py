@@ -18,42 +18,65 @@ from typing import Any
 
 import pytest
 
-from tests.gdb_scripts.gdb_run import HERE, WITHOUT_SYMBOLS, Outcome, run_gdb
+from tests.gdb_scripts.gdb_run import HERE, Outcome, run_gdb
 
 pytestmark = [pytest.mark.torch]
 
 # How gdb sees the layouts: nothing but our table; debug info where it has any; types compiled from the headers, which
 # test_layouts.py has compiled.
 SOURCES = {"table": "table", "debug-info": "auto", "types-object": "types-object"}
+STACK = "dualdbg-json ivalue-stack --limit 0"
+SYMBOL = "_ZN6corpusL10boxed_sinkERKN3c1014OperatorHandleEPSt6vectorINS0_6IValueESaIS5_EE"
 
 
-def stop_in_corpus(
-    library: Path, tmp_path: Path, arguments: str, commands: list[str], env: dict[str, str] | None = None
-) -> Outcome:
-    program = [sys.executable, HERE / "targets" / "corpus.py", library, *arguments.split()]
-    setup = ["run", "sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
-    return run_gdb(program, commands, tmp_path, setup=setup, before=WITHOUT_SYMBOLS, env=env)
+def program(library: Path, *corpora: str) -> list[str | Path]:
+    """It stops once, then calls the kernel ``boxed_sink`` with each corpus; see targets/corpus.py."""
+    return [sys.executable, HERE / "targets" / "corpus.py", library, *corpora]
 
 
-@pytest.mark.parametrize("source", ["table", "debug-info"])
-@pytest.mark.parametrize("seed", [1, 20260711])
-def test_corpus(source: str, seed: int, corpus_library: Path, tmp_path: Path) -> None:
-    values_are_as_pytorch_prints_them(source, seed, corpus_library, tmp_path)
+BREAK = ["sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
 
 
-def values_are_as_pytorch_prints_them(
-    source: str, seed: int, corpus_library: Path, tmp_path: Path, env: dict[str, str] | None = None
-) -> None:
-    layouts = f"set dualdbg layouts {SOURCES[source]}"
-    commands = [layouts, "set dualdbg max-string 0", "dualdbg-json ivalue-stack --limit 0"]
-    outcome = stop_in_corpus(corpus_library, tmp_path, f"{seed} 300", commands, env)
-    answer = json.loads(outcome.output(2).splitlines()[-1])
+def looks_by(source: str) -> list[str]:
+    return [f"set dualdbg layouts {SOURCES[source]}", "set dualdbg max-string 0", STACK]
+
+
+@pytest.fixture(scope="module")
+def seen(corpus_library: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """What the commands said at the stop in the kernel, by the corpus that it has got."""
+    looks = {
+        "1:5": [STACK, "stepi", "stepi", "ivalue-stack", "stepi 40", "ivalue-stack", "delete", *BREAK],
+        "awkward": ["dualdbg-json ivalue-stack", "ivalue-stack", "continue"],
+        "many:1000": ["ivalue-stack --limit 0", "continue"],
+        "20260711:300": [*looks_by("table"), *looks_by("debug-info")],
+    }
+    setup = ["run", f"python break_at({SYMBOL!r}, 'sample_corpus')", "continue"]
+    commands = [command for some in looks.values() for command in some]
+    folder = tmp_path_factory.mktemp("corpus")
+    outcome = run_gdb(program(corpus_library, *looks), commands, folder, setup=setup)
+    found, results = {}, iter(outcome.results)
+    for (corpus, some), more in zip(looks.items(), outcome.published["more"], strict=True):
+        found[corpus] = Outcome([next(results) for _ in some], {"more": more}, outcome.log)
+    return found
+
+
+def test_values_are_as_pytorch_prints_them(seen: dict[str, Outcome]) -> None:
+    for at, source in ((2, "table"), (5, "debug-info")):
+        values_are_as_pytorch_prints_them(source, seen["20260711:300"], at)
+
+
+def values_are_as_pytorch_prints_them(source: str, outcome: Outcome, at: int) -> None:
+    """What the command ``STACK`` of this number said."""
+    answer = json.loads(outcome.output(at).splitlines()[-1])
     assert answer["found"] == "argument `stack`"
     assert source.replace("-", " ").replace("object", "compiled") in answer["layout"]
-    truth = [json.loads(line) for line in outcome.published["more"]["values"]]
-    tensors = iter(outcome.published["more"]["tensors"])
-    assert len(answer["values"]) == len(truth) > 300
-    for found, expected in zip(answer["values"], truth, strict=True):
+    assert len(answer["values"]) > 300
+    compare_all(answer["values"], outcome.published["more"])
+
+
+def compare_all(values: list[dict[str, Any]], published: dict[str, Any]) -> None:
+    truth, tensors = map(json.loads, published["values"]), iter(published["tensors"])
+    for found, expected in zip(values, truth, strict=True):
         compare(found, expected, tensors)
     assert next(tensors, None) is None
 
@@ -102,37 +125,19 @@ def test_every_tag(torch_extension: Path, tmp_path: Path) -> None:
     assert [child["text"] for child in held["children"]] == ["{'held': [1, 2.5]}"]
 
 
-def test_boxed_kernel_of_an_extension_whose_symbols_gdb_has_not_read(
-    corpus_library: Path, tmp_path: Path
-) -> None:
-    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "1", "5"]
-    symbol = "_ZN6corpusL10boxed_sinkERKN3c1014OperatorHandleEPSt6vectorINS0_6IValueESaIS5_EE"
-    setup = ["run", f"python break_at({symbol!r}, 'sample_corpus')", "continue"]
-    commands = [
-        "dualdbg-json ivalue-stack --limit 0",
-        "stepi",
-        "stepi",
-        "ivalue-stack",
-        "stepi 40",
-        "ivalue-stack",
-    ]
-    outcome = run_gdb(program, commands, tmp_path, setup=setup)
+def test_boxed_kernel_of_extension_whose_symbols_gdb_has_not_read(seen: dict[str, Outcome]) -> None:
+    outcome = seen["1:5"]
     stack = outcome.data(0)
     assert stack["found"] == "register rsi at the entry of corpus::boxed_sink"
     assert stack["layout"] == "table for torch 2.13.0, checked against the process"
-    truth = [json.loads(line) for line in outcome.published["more"]["values"]]
-    tensors = iter(outcome.published["more"]["tensors"])
-    for found, expected in zip(stack["values"], truth, strict=True):
-        compare(found, expected, tensors)
+    compare_all(stack["values"], outcome.published["more"])
     # Past the instructions that only make room on the stack, the registers still hold the arguments.
     assert "register rsi at the entry of corpus::boxed_sink" in outcome.output(3)
     assert "No Stack is visible here" in outcome.error(5)
 
 
-def test_awkward_values_end(corpus_library: Path, tmp_path: Path) -> None:
-    outcome = stop_in_corpus(
-        corpus_library, tmp_path, "0 0 awkward", ["dualdbg-json ivalue-stack", "ivalue-stack"]
-    )
+def test_awkward_values_end(seen: dict[str, Outcome]) -> None:
+    outcome = seen["awkward"]
     cycle, longest, text, nested, tensor = outcome.data(0)["values"]
     assert cycle["text"] == "[1, ...]"
     assert longest["total"] == 10_000_000
@@ -143,8 +148,7 @@ def test_awkward_values_end(corpus_library: Path, tmp_path: Path) -> None:
     assert outcome.results[0]["seconds"] < 10
 
 
-def test_a_thousand_values(corpus_library: Path, tmp_path: Path) -> None:
-    outcome = stop_in_corpus(corpus_library, tmp_path, "0 1000 many", ["ivalue-stack --limit 0"])
-    lines = outcome.output(0).splitlines()
+def test_thousand_values(seen: dict[str, Outcome]) -> None:
+    lines = seen["many:1000"].output(0).splitlines()
     assert len(lines) == 1_002
     assert lines[3] == "  [2] String: string 2"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -27,6 +26,7 @@ def graphs(tmp_path_factory: pytest.TempPathFactory) -> Outcome:
     commands = [f"dualdbg-json jit-graph *(long*)({{{name}}}+16)" for name in NAMES]
     commands += [f"dualdbg-json jit-graph *(long*)({{{name}_first}}+16)" for name in NAMES]
     commands += [f"dualdbg-json jit-graph *(long*)({{{name}_input}}+16)" for name in NAMES]
+    commands += ["jit-frame", "jit-code 0x10", "jit-graph $sp"]
     return run_gdb(GRAPHS, commands, tmp_path_factory.mktemp("graphs"))
 
 
@@ -43,17 +43,54 @@ def test_nodes_and_values(graphs: Outcome) -> None:
         assert graphs.data(10 + i)["graph"] == expected
 
 
-def test_at_the_entry_of_the_interpreter(tmp_path: Path) -> None:
+BOXED = ("make_boxed_from_unboxed_functor", "VariableType12_GLOBAL__N_1", "4relu", "4call")
+# In the order in which the program comes to them: the commands that set the breakpoint, and those at the stop.
+STOPS = {
+    "interpreter": (
+        [break_at(RUN)],
+        [
+            "dualdbg-json ivalue-stack",
+            "dualdbg-json jit-frame",
+            "dualdbg-json jit-code",
+            "jit-graph",
+            "stepi 10",
+            "ivalue-stack",
+            "dualdbg-json ivalue-stack $rsi",
+        ],
+    ),
+    "dispatcher": (
+        ["python break_like('libtorch_cpu', 'Dispatcher9callBoxed')"],
+        ["dualdbg-json ivalue-stack"],
+    ),
+    "boxed": (
+        [f"python break_like('libtorch_cpu', *{BOXED})"],
+        ["dualdbg-json ivalue-stack", "op $rsi", "dispatch-keys $rdx"],
+    ),
+    "operator": (
+        [break_at(RELU)],
+        ["dualdbg-json jit-frame", "dualdbg-json tensor $rsi", "jit-code", "tensor $rdi"],
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def stops(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
     commands = [
-        "dualdbg-json ivalue-stack",
-        "dualdbg-json jit-frame",
-        "dualdbg-json jit-code",
-        "jit-graph",
-        "stepi 10",
-        "ivalue-stack",
-        "dualdbg-json ivalue-stack $rsi",
+        command
+        for set_breakpoint, looks in STOPS.values()
+        for command in ("delete", *set_breakpoint, "continue", *looks)
     ]
-    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=["run", break_at(RUN), "continue"])
+    outcome = run_gdb(GRAPHS, commands, tmp_path_factory.mktemp("stops"))
+    found, results = {}, iter(outcome.results)
+    for name, (set_breakpoint, looks) in STOPS.items():
+        for _ in range(2 + len(set_breakpoint)):
+            assert next(results)["error"] is None
+        found[name] = Outcome([next(results) for _ in looks], outcome.published, outcome.log)
+    return found
+
+
+def test_at_the_entry_of_the_interpreter(stops: dict[str, Outcome]) -> None:
+    outcome = stops["interpreter"]
     stack = outcome.data(0)
     where = "register rsi at the entry of torch::jit::InterpreterStateImpl::runTemplate<false>"
     assert stack["found"] == where
@@ -74,10 +111,8 @@ def test_at_the_entry_of_the_interpreter(tmp_path: Path) -> None:
     assert "ivalue-stack $rsi" in outcome.error(5)
 
 
-def test_inside_an_operator_that_the_interpreter_calls(tmp_path: Path) -> None:
-    commands = ["dualdbg-json jit-frame", "dualdbg-json tensor $rsi", "jit-code", "tensor $rdi"]
-    setup = ["run", break_at(RELU), "continue"]
-    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=setup)
+def test_inside_an_operator_that_the_interpreter_calls(stops: dict[str, Outcome]) -> None:
+    outcome = stops["operator"]
     found = outcome.data(0)
     assert found["found"] == "the interpreter that this thread runs"
     assert found["frames"][0]["instruction"].startswith("OP 1  # %6 : Tensor = aten::relu(%5)")
@@ -88,22 +123,17 @@ def test_inside_an_operator_that_the_interpreter_calls(tmp_path: Path) -> None:
     assert "A function that returns an object" in outcome.error(3)
 
 
-def test_dispatcher_call_without_debug_info(tmp_path: Path) -> None:
+def test_dispatcher_call_without_debug_info(stops: dict[str, Outcome]) -> None:
     """The compiler has made clones of this function whose arguments its name does not tell."""
-    setup = ["run", "python break_like('libtorch_cpu', 'Dispatcher9callBoxed')", "continue"]
-    outcome = run_gdb(GRAPHS, ["dualdbg-json ivalue-stack"], tmp_path, setup=setup)
-    stack = outcome.data(0)
+    stack = stops["dispatcher"].data(0)
     assert stack["found"].startswith("register r") and stack["found"].endswith(
         "at the entry of c10::Dispatcher::callBoxed"
     )
     assert [v["kind"] for v in stack["values"]][-2:] == ["GenericList", "Int"]
 
 
-def test_boxed_kernel_without_debug_info(tmp_path: Path) -> None:
-    parts = ("make_boxed_from_unboxed_functor", "VariableType12_GLOBAL__N_1", "4relu", "4call")
-    setup = ["run", f"python break_like('libtorch_cpu', *{parts})", "continue"]
-    commands = ["dualdbg-json ivalue-stack", "op $rsi", "dispatch-keys $rdx"]
-    outcome = run_gdb(GRAPHS, commands, tmp_path, setup=setup)
+def test_boxed_kernel_without_debug_info(stops: dict[str, Outcome]) -> None:
+    outcome = stops["boxed"]
     stack = outcome.data(0)
     assert stack["found"].startswith(
         "register rcx at the entry of c10::impl::make_boxed_from_unboxed_functor<"
@@ -115,8 +145,8 @@ def test_boxed_kernel_without_debug_info(tmp_path: Path) -> None:
     assert "AutogradCPU" in outcome.output(2)
 
 
-def test_no_interpreter(tmp_path: Path) -> None:
-    outcome = run_gdb(GRAPHS, ["jit-frame", "jit-code 0x10", "jit-graph $sp"], tmp_path)
-    assert outcome.error(0) == "This thread does not run TorchScript's interpreter."
-    assert outcome.error(1).startswith("There is no code of TorchScript at 0x10")
-    assert outcome.error(2).startswith("There is no graph, node or value of TorchScript at 0x")
+def test_no_interpreter(graphs: Outcome) -> None:
+    at = 3 * len(NAMES)
+    assert graphs.error(at) == "This thread does not run TorchScript's interpreter."
+    assert graphs.error(at + 1).startswith("There is no code of TorchScript at 0x10")
+    assert graphs.error(at + 2).startswith("There is no graph, node or value of TorchScript at 0x")

@@ -14,8 +14,8 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.snapshot.cpython import torch_distributed
+from tests.gdb_scripts import test_ivalues
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, Held, held, run_gdb
-from tests.gdb_scripts.test_ivalues import values_are_as_pytorch_prints_them
 from tests.gdb_scripts.test_tensors import UNLIKE_REPR
 
 pytestmark = [pytest.mark.torch]
@@ -297,7 +297,11 @@ def test_table_is_what_the_compiler_says(one_tensor: Held, cache: dict[str, str]
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_values_by_compiled_types(corpus_library: Path, tmp_path: Path, cache: dict[str, str]) -> None:
-    values_are_as_pytorch_prints_them("types-object", 20260711, corpus_library, tmp_path, cache)
+    commands, setup = test_ivalues.looks_by("types-object"), ["run", *test_ivalues.BREAK]
+    program = test_ivalues.program(corpus_library, "20260711:300")
+    outcome = run_gdb(program, commands, tmp_path, setup=setup, env=cache, timeout=patient(300))
+    outcome.published["more"] = outcome.published["more"][0]
+    test_ivalues.values_are_as_pytorch_prints_them("types-object", outcome, 2)
 
 
 @pytest.mark.slow

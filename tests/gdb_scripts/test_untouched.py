@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.torch]
 
 
 def test_memory_and_registers_are_the_same(corpus_library: Path, tmp_path: Path) -> None:
-    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "7", "100"]
+    program = [sys.executable, HERE / "targets" / "corpus.py", corpus_library, "7:100"]
     setup = ["run", "sharedlibrary sample_corpus", "break corpus::boxed_sink", "continue"]
     looks = [
         "ivalue-stack",

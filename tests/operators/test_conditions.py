@@ -77,21 +77,34 @@ def test_conditions_about_arguments(table: OperatorTable, tmp_path: Path) -> Non
     assert 0 not in expected and len(CALLS) not in expected[:-1]
 
 
-# An operator's arrivals are looked at by the session; at a function gdb prints by itself.
-@pytest.mark.parametrize("where", ["randn@kernel", "at::native::randn"])
-def test_log_texts_about_arguments(table: OperatorTable, tmp_path: Path, where: str) -> None:
+def test_log_texts_and_hits_at_conditions_about_arguments(table: OperatorTable, tmp_path: Path) -> None:
+    """An operator's arrivals are looked at by the session; at a function gdb prints by itself."""
     script = tmp_path / "script.py"
-    script.write_text("import torch\ntorch.randn(2, 3)\ntorch.randn(64, dtype=torch.float64)\n")
+    script.write_text(
+        "import torch\ntorch.randn(2, 3)\ntorch.randn(64, dtype=torch.float64)\n"
+        "torch.rand(2, 3)\n"
+        "for n in (1, 3, 1, 3, 1, 3):\n    torch.ones(n)\n"
+    )
     text = "{size} {size[0]} {dtype} {device} {pin_memory} {size[9]} {{}}"
 
-    async def work(driver: Driver) -> str:
+    async def work(driver: Driver) -> tuple[str, list[str]]:
         await driver.stop()
-        await driver.session.breakpoints.add(f'{where} if pin_memory == false log "{text}"')
-        await driver.session.resume()
-        await driver.exit()
-        return driver.console
+        add = driver.session.breakpoints.add
+        await add(f'randn@kernel if pin_memory == false log "{text}"')
+        await add(
+            'at::native::rand if pin_memory == false log "rand {size} {size[0]} {dtype} {size[9]} {{}}"'
+        )
+        await add("at::native::ones if size[0] == 3 hits 2")
+        found = []
+        while True:
+            await driver.session.resume()
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
+                return driver.console, found
+            values = await driver.session.inspector.variables(driver.session.pid, event.stop.frame)
+            found.append(next(value.value for value in values if value.name == "size"))
 
-    said = run_session(work, script, stop_on_entry=True, operators=table)
+    said, sizes = run_session(work, script, stop_on_entry=True, operators=table)
     lines = [line for line in said.splitlines() if line.startswith("[")]
     wrong = "<size[9]: list index out of range>"
     # One overload calls the other.
@@ -99,6 +112,8 @@ def test_log_texts_about_arguments(table: OperatorTable, tmp_path: Path, where: 
         f"[2, 3] 2 nullopt cpu false {wrong} {{}}",
         f"[64] 64 float64 cpu false {wrong} {{}}",
     ]
+    assert f"rand [2, 3] 2 nullopt {wrong} {{}}\n" in said
+    assert sizes == ["[3]", "[3]"]
 
 
 def test_what_has_no_value_stops_once_and_says_why(table: OperatorTable, tmp_path: Path) -> None:
@@ -121,22 +136,3 @@ def test_what_has_no_value_stops_once_and_says_why(table: OperatorTable, tmp_pat
 
     stops = run_session(work, script, stop_on_entry=True, operators=table)
     assert len(stops) == 1 and "cannot be evaluated" in stops[0]
-
-
-def test_hits_count_where_the_condition_holds(table: OperatorTable, tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text("import torch\nfor n in (1, 3, 1, 3, 1, 3):\n    torch.ones(n)\nprint(n)\n")
-
-    async def work(driver: Driver) -> list[str]:
-        await driver.stop()
-        await driver.session.breakpoints.add("at::native::ones if size[0] == 3 hits 2")
-        found = []
-        while True:
-            await driver.session.resume()
-            event = await driver.next(Stopped, Exited)
-            if isinstance(event, Exited):
-                return found
-            values = await driver.session.inspector.variables(driver.session.pid, event.stop.frame)
-            found.append(next(value.value for value in values if value.name == "size"))
-
-    assert run_session(work, script, stop_on_entry=True, operators=table) == ["[3]", "[3]"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import NativeFrame, Stopped
+from dualdbg.model import Exited, NativeFrame, Stopped
 from dualdbg.symbols.torch.native_functions import parse
 from dualdbg.symbols.torch.native_signature import structured_arguments, structured_parameters
 from dualdbg.symbols.torch.operators import OperatorTable
@@ -48,45 +48,29 @@ EXPECTED = {
 }  # fmt: skip
 
 
-def script(folder: Path) -> Path:
-    path = folder / "script.py"
-    path.write_text(SCRIPT)
-    return path
-
-
 @pytest.mark.slow
 @pytest.mark.torch
-def test_structured_kernels_are_given_what_was_computed_before(table: OperatorTable, tmp_path: Path) -> None:
-    async def work(driver: Driver) -> dict[str, dict[str, str]]:
-        stop = await driver.stop()
+def test_structured_kernels_generators_and_storages_have_facts(table: OperatorTable, tmp_path: Path) -> None:
+    """At the entry of a structured kernel, what was computed before; in log texts, what generators and storages are."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+
+    async def work(driver: Driver) -> tuple[dict[str, dict[str, str]], str]:
         found: dict[str, dict[str, str]] = {}
-        while len(found) < len(EXPECTED):
-            assert isinstance(stop.frame, NativeFrame)
-            values = await driver.session.inspector.variables(stop.thread.tid, stop.frame)
-            found[stop.frame.function or ""] = {value.name: value.value for value in values}
-            if len(found) < len(EXPECTED):
-                await driver.session.resume()
-                stop = (await driver.next(Stopped)).stop
-        await driver.finish_run()
-        return found
+        while isinstance(event := await driver.next(Stopped, Exited), Stopped):
+            frame = event.stop.frame
+            assert isinstance(frame, NativeFrame)
+            values = await driver.session.inspector.variables(event.stop.thread.tid, frame)
+            found.setdefault(frame.function or "", {value.name: value.value for value in values})
+            await driver.session.resume()
+        return found, driver.console
 
-    assert run_session(work, script(tmp_path), *EXPECTED, operators=table) == EXPECTED
-
-
-@pytest.mark.slow
-@pytest.mark.torch
-def test_generators_and_storages_have_facts(table: OperatorTable, tmp_path: Path) -> None:
-    async def work(driver: Driver) -> str:
-        await driver.exit()
-        return driver.console
-
-    said = run_session(
-        work,
-        script(tmp_path),
+    logs = (
         'set_ log "from {source.nbytes} bytes on {source.device}: {source}"',
         'randn@dispatch if generator.device == "cpu" log "by {generator}"',
-        operators=table,
     )
+    found, said = run_session(work, script, *EXPECTED, *logs, operators=table)
+    assert found == EXPECTED
     assert "from 24 bytes on cpu: 0x" in said and " of 24 bytes at 0x" in said
     assert "by at::CPUGeneratorImpl 0x" in said
 

@@ -51,39 +51,38 @@ def _run(program: Path, words: list[str], breakpoints: list[str], commands: list
     return done.stdout + done.stderr
 
 
+# In the order in which the program comes to the numbers for which each is true.
+_CONDITIONS = {
+    "item->values[3] == 5 || item->values[3] == 77": [5, 77],
+    "number == 31234": [31234],
+    "number > 0 && number % 40000 == 0": [40000, 80000],
+    "item->number == 9 && text[0] == 'y' && number >= 90000": [94999, 99999],
+}
+
+
 @pytest.mark.parametrize("level", ["O0", "O2"])
-@pytest.mark.parametrize(
-    ("condition", "stops"),
-    [
-        ("number == 31234", [31234]),
-        ("number > 0 && number % 40000 == 0", [40000, 80000]),
-        ("item->values[3] == 5 || item->values[3] == 77777", [5, 77777]),
-        ("item->number == 9 && text[0] == 'y' && number >= 90000", [94999, 99999]),
-        ("item->name[1] == 'a' && number / -7 == -14285 && !(number & 1)", [99996, 99998]),
-    ],
-)
-def test_it_stops_where_the_condition_is_true(
-    programs: dict[str, Path], level: str, condition: str, stops: list[int]
-) -> None:
-    """At its function's entry, with its arguments, and nowhere else: with debug info, optimised or not."""
-    commands = [
-        "print number",
-        "bt",
-        *["continue", "print number"] * (len(stops) - 1),
-        "info breakpoints",
-        "continue",
+def test_it_stops_where_the_condition_is_true(programs: dict[str, Path], level: str) -> None:
+    """At its function's entry, with its arguments, and nowhere else: with debug info, optimised or not.
+
+    The breakpoint gets one condition after the other.
+    """
+    first, *others = _CONDITIONS
+    # Each condition but the first is set at the last stop of the one before.
+    commands = ["bt", *_stops(_CONDITIONS[first])[1:]]
+    for condition in others:
+        commands += [f"condition 1 {condition}", *_stops(_CONDITIONS[condition])]
+    said = _run(programs[level], ["100000"], [f"::work fast if {first}"], [*commands, "continue"])
+    found = re.findall(r"^(?:int )?(?:number )?(?:= )?(\d+)$|(?<![=>])= (\d+)$", said, re.M)
+    assert [int(one or other) for one, other in found] == [
+        one for stops in _CONDITIONS.values() for one in stops
     ]
-    said = _run(programs[level], ["100000"], [f"::work fast if {condition}"], commands)
-    assert [
-        int(one)
-        for one in re.findall(r"^(?:int )?(?:number )?(?:= )?(\d+)$|= (\d+)$", said, re.M)
-        for one in one
-        if one
-    ] == stops
-    assert _IN_PROCESS in said
-    assert f"(hit {len(stops)} time" in said
+    assert said.count(_IN_PROCESS) == len(_CONDITIONS)
     assert re.search(r"#0 c\S* +work .*\n #1 c\S* +main ", said)
     assert "right 0" in said
+
+
+def _stops(numbers: list[int]) -> list[str]:
+    return [*["continue", "print number"] * len(numbers), "info breakpoints"]
 
 
 def test_registers_are_enough_without_debug_info(programs: dict[str, Path]) -> None:
@@ -159,9 +158,9 @@ def test_the_program_does_what_it_does(programs: dict[str, Path], mode: str) -> 
 
 @pytest.mark.parametrize("level", rows.some(["O2", "O0"], 1))
 def test_steps_from_a_hit(programs: dict[str, Path], level: str) -> None:
-    """They go on from there as from any other stop: the hit is not told a second time."""
-    steps = ["next", "continue", "step", "continue", "finish", "continue", "next", "next"]
-    texts = []
+    """They go on from there as from any other stop: the hit is told once, and the code is the program's."""
+    steps = ["gdb x/6i $pc", "next", "continue", "step", "continue", "finish", "continue", "next", "next"]
+    texts, codes = [], []
     for word in ("fast ", ""):
         commands = [*steps, "info breakpoints", "disable 1", "next", "detach"]
         said = _run(programs[level], ["5000"], [f"::work {word}if number % 1000 == 17"], commands)
@@ -169,10 +168,12 @@ def test_steps_from_a_hit(programs: dict[str, Path], level: str) -> None:
         assert "Value returned: long" in said and "(hit 4 times)" in said and not _WRONG.search(said)
         assert (_IN_PROCESS in said) == bool(word)
         texts.append(re.findall(r"(?m)^\* .*?:|^  \d+  .*|^  \w+  .*:\d+$", said))
+        codes.append(re.findall(r"(?m)<work\(.*?\)(?:\+\d+)?>:\s*(\w+)", said))
     assert texts[0] == texts[1]
+    assert codes[0] == codes[1] and len(codes[0]) > 3
 
 
-@pytest.mark.parametrize("last", ["disable 1", "delete 1", "condition 1 number == 12", "detach", "quit"])
+@pytest.mark.parametrize("last", ["delete 1", "detach", "quit"])  # `disable` is with the steps
 def test_what_is_taken_away_is_gone(programs: dict[str, Path], last: str) -> None:
     """And the program goes on with the right result; `quit` ends one that it has started."""
     commands = ["info breakpoints", last, "continue"]
@@ -196,17 +197,6 @@ def test_a_library_that_is_unloaded_and_loaded_again(programs: dict[str, Path], 
     assert "right 0" in said, said
 
 
-def test_the_code_is_as_it_was_at_every_stop(programs: dict[str, Path]) -> None:
-    codes = []
-    for word in ("fast ", ""):
-        said = _run(
-            programs["O2"], ["1000"], [f"::work {word}if number == 500"], ["gdb x/6i $pc", "continue"]
-        )
-        assert "right 0" in said
-        codes.append(re.findall(r"(?m)<work\(.*?\)(?:\+\d+)?>:\s*(\w+)", said))
-    assert codes[0] == codes[1] and len(codes[0]) > 3
-
-
 def test_a_fault_in_a_moved_instruction_is_told_in_the_function(programs: dict[str, Path]) -> None:
     """The first instruction of the function reads behind its argument."""
     said = _run(programs["O2"], ["1000", "fault"], ["reads fast if $rdi == 1"], ["bt", "info breakpoints"])
@@ -221,22 +211,21 @@ def test_another_breakpoint_at_the_place_goes_gdbs_way(programs: dict[str, Path]
     assert "* Breakpoint 1" in said and "* Breakpoint 2" in said and "right 0" in said
 
 
-@pytest.mark.parametrize(
-    ("breakpoint_", "why"),
-    [
-        ("tiny fast if $rdi == 1", "shorter than the jump"),
-        ('::work fast if $_streq(text, "a")', "gdb at each hit: "),
-        ("::work fast if $xmm0.v4_float[0] > 1", "gdb at each hit: "),
-        ("::work fast hits % 500", "each hit is looked at"),
-    ],
-)
-def test_what_cannot_be_done_there_goes_gdbs_way_and_says_so(
-    programs: dict[str, Path], breakpoint_: str, why: str
-) -> None:
-    said = _run(
-        programs["O2"], ["600"], ["::main", breakpoint_], ["info breakpoints", "delete 2", "continue"]
-    )
-    assert why in said and "right 0" in said, said
+def test_what_cannot_be_done_there_goes_gdbs_way_and_says_so(programs: dict[str, Path]) -> None:
+    specs = {
+        "tiny fast if $rdi == 1": "shorter than the jump",
+        '::work fast if $_streq(text, "a")': "gdb at each hit: ",
+        "::work fast if $xmm0.v4_float[0] > 1": "gdb at each hit: ",
+        "::work fast hits % 500": "each hit is looked at",
+    }
+    commands = []
+    for number, spec in enumerate(specs, 2):
+        commands += [f"break {spec}", "info breakpoints", f"delete {number}"]
+    said = _run(programs["O2"], ["600"], ["::main"], [*commands, "continue"])
+    tables = said.split("::main: ")[1:]
+    assert "right 0" in said and len(tables) == len(specs), said
+    for table, why in zip(tables, specs.values(), strict=True):
+        assert why in table.partition("Breakpoint")[0], (why, table)
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +21,7 @@ from dualdbg.snapshot.facts import ProcessReport
 from dualdbg.snapshot.linux.file_locks import with_lock_holders
 from dualdbg.snapshot.linux.ptrace import Hold
 from dualdbg.snapshot.take import take
-from tests.snapshot.test_command import dualdbg
+from tests.snapshot.test_command import dualdbg, seen
 from tests.support import require, wait_until
 
 START = """
@@ -103,24 +105,35 @@ def diagnosis(*pids: int, interval: str = "0.3") -> str:
     return " ".join(done.stdout.partition("\n\n")[0].split())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_who_has_the_lock_of_a_file(kind: str, tmp_path: Path) -> None:
-    has, waits = KINDS[kind]
-    path = tmp_path / "lock"
-    waiting = f"file = open(path, 'w'){TELL}{waits}"
-    with program(f"{has}{TELL}time.sleep(1000)", path) as holder:
-        holding = number(holder)
-        try:
-            with program(waiting, path) as waiter:
-                pid = number(waiter)
-                _until_it_waits(pid)
-                told = diagnosis(pid)
-                with_holder = diagnosis(pid, holding)
-        finally:
-            os.kill(holding, 9)
-    assert f"waits for the lock of the file at descriptor 3 ({path})" in told
-    assert f"process {holding} (" in told and "has it locked" in told, told
-    assert "has it locked, and is in <module> (<string>" in with_holder, with_holder
+def test_who_has_the_lock_of_a_file(tmp_path: Path) -> None:
+    """All kinds at once: each waiter has the holder of its own file, also where the holders are looked at too."""
+    holding, waiting = {}, {}
+    with ExitStack() as stack:
+        for at, (kind, (has, waits)) in enumerate(KINDS.items()):
+            path = tmp_path / str(at)
+            holding[kind] = number(stack.enter_context(program(f"{has}{TELL}time.sleep(1000)", path)))
+            stack.callback(os.kill, holding[kind], signal.SIGKILL)
+            waiter = stack.enter_context(program(f"file = open(path, 'w'){TELL}{waits}", path))
+            waiting[kind] = number(waiter)
+        for pid in waiting.values():
+            _until_it_waits(pid)
+        alone = _texts(*waiting.values())
+        with_holders = _texts(*waiting.values(), *holding.values())
+    for at, kind in enumerate(KINDS):
+        told, with_holder = (" ".join(texts[waiting[kind]]) for texts in (alone, with_holders))
+        assert f"waits for the lock of the file at descriptor 3 ({tmp_path / str(at)})" in told, kind
+        assert f"process {holding[kind]} (" in told and "has it locked" in told, (kind, told)
+        assert "has it locked, and is in <module> (<string>" in with_holder, (kind, with_holder)
+
+
+def _texts(*pids: int) -> dict[int, list[str]]:
+    """What is found of each process's main thread."""
+    _, findings = seen("--interval", "0.3", *map(str, pids))
+    return {pid: [one["text"] for one in findings if pid in _threads(one)] for pid in pids}
+
+
+def _threads(finding: dict[str, Any]) -> list[int]:
+    return [thread["tid"] for thread in finding["threads"]]
 
 
 def _until_it_waits(pid: int) -> None:

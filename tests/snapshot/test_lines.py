@@ -60,6 +60,8 @@ def test_lines_are_those_of_gdb(form: str, tmp_path: Path) -> None:
             gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
             subprocess.run([gcore, "-o", tmp_path / "core", str(pid)], check=True, capture_output=True)
             assert rows(report("core", str(core)), library) == found
+            shown = dualdbg("stacks", str(pid)).stdout
+            assert "lines::step" in shown and "lines.h:12" in shown
     header, source = str(PROGRAMS / "lines.h"), str(PROGRAMS / "lines.cpp")
     assert found[:3] == [
         ("lines::innermost", header, found[0][2], True),  # the line of the call, or of the function: -flto
@@ -67,13 +69,6 @@ def test_lines_are_those_of_gdb(form: str, tmp_path: Path) -> None:
         ("lines::Walker::walk", source, 8, False),
     ]
     assert [row[1:] for row in found[3:]] == [(source, 16, False), (source, 18, False)]
-    shown = dualdbg_text(library)
-    assert "lines::step" in shown and "lines.h:12" in shown
-
-
-def dualdbg_text(library: Path) -> str:
-    with running("in_lines.py", str(library)) as pid:
-        return dualdbg("stacks", str(pid)).stdout
 
 
 def report(*words: str) -> dict[str, Any]:

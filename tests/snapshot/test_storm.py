@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 
 import pytest
 
+from tests import rows
 from tests.snapshot.test_command import dualdbg
 from tests.support import read_ready
 
@@ -61,17 +61,15 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_storm_of_short_processes(command: str, storm: int) -> None:
-    for _ in range(2):
-        done = dualdbg(*(word.replace("PID", str(storm)) for word in COMMANDS[command]))
-        assert "Traceback" not in done.stderr and "did not foresee" not in done.stderr, done.stderr
-        assert done.returncode in (0, 3), (done.returncode, done.stderr)
-        for (
-            line
-        ) in done.stderr.splitlines():  # why one was not read: because it has ended, and for no other reason
-            if "was not read" in line:
-                assert "has ended" in line or "there is no process" in line, line
-        if "--json" in COMMANDS[command]:
-            for row in map(json.loads, done.stdout.splitlines()):
-                assert row
-        time.sleep(0.01)
+@pytest.mark.parametrize("turn", rows.some(range(4), 1))
+def test_storm_of_short_processes(turn: int, command: str, storm: int) -> None:
+    done = dualdbg(*(word.replace("PID", str(storm)) for word in COMMANDS[command]))
+    assert "Traceback" not in done.stderr and "did not foresee" not in done.stderr, done.stderr
+    assert done.returncode in (0, 3), (done.returncode, done.stderr)
+    for (
+        line
+    ) in done.stderr.splitlines():  # why one was not read: because it has ended, and for no other reason
+        if "was not read" in line:
+            assert "has ended" in line or "there is no process" in line, line
+    if "--json" in COMMANDS[command]:
+        assert all(map(json.loads, done.stdout.splitlines()))

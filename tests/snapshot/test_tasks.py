@@ -17,6 +17,7 @@ from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.cpython import futures, tasks
 from dualdbg.snapshot.take import take
+from tests import rows
 from tests.snapshot.programs_running import PROGRAMS
 from tests.snapshot.test_command import dualdbg
 from tests.support import other_interpreter, require
@@ -181,10 +182,12 @@ def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
     assert "no task has 'nosuch' in its name or coroutine" in prompt.stderr + prompt.stdout
 
 
-def test_tasks_of_a_core_are_those_of_the_process(python: Path, tmp_path: Path) -> None:
-    """Of each version, in its core: what the program itself said of them."""
+# Each version's layout is read above, from processes; a core differs by where memory and registers come from.
+@pytest.mark.parametrize("version", rows.versions())
+def test_tasks_of_a_core_are_those_of_the_process(version: str, tmp_path: Path) -> None:
+    """What the program itself said of them."""
     gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
-    with program(python) as (pid, expected):
+    with program(other_interpreter(version)) as (pid, expected):
         command = [gcore, "-o", str(tmp_path / "core"), str(pid)]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
     told = dualdbg("stacks", "--tasks", "--json", str(tmp_path / f"core.{pid}")).stdout

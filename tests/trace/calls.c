@@ -1,12 +1,14 @@
 // Eight threads call functions a number of times. The last line tells how often each was called, and whether all results
-// were right. With a second argument it waits for a line on stdin before and after.
+// were right. With a second argument it waits for a line on stdin before and after; with a third one each thread sleeps
+// now and then.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static atomic_long calls, even;
-static long count;
+static long count, sleeps;
 
 __attribute__((noinline, noclone)) long work(long number, const char *text, unsigned char small) {
     atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed);
@@ -28,6 +30,7 @@ static void *run(void *argument) {
     for (long i = 0; i < count; i++) {
         sum = sum * 7 + work(i, "x", i & 0xff) + tiny();
         right = right * 7 + i * 31 + 'x' + (i & 0xff);
+        if (sleeps && i % 1000 == 0) usleep(10000);
         if (i % 2 == 0) {
             sum = sum * 3 + on_even(i);
             right = right * 3 + (i ^ 0x5555);
@@ -41,6 +44,7 @@ int main(int argc, char **argv) {
     pthread_t all[8];
     long wrong = 0;
     count = argc > 1 ? atol(argv[1]) : 1000;
+    sleeps = argc > 3;
     if (argc > 2) {
         puts("ready");
         fflush(stdout);

@@ -83,12 +83,11 @@ def test_at_each_stop_the_report_has_what_was_called(script: Path) -> None:
 def test_calls_are_timed_where_that_is_wanted(script: Path) -> None:
     """Beside functions that are not; and a place that was counted before begins anew, for all who count there."""
     done = session(
-        script, "break twice count", "continue", "trace --time twice", "trace getppid", "continue", "info breakpoints"
+        script, "break twice count", "continue", "trace --time twice", "trace getppid", "continue", "info breakpoints",
+        "delete 6", "continue",
     )  # fmt: skip
     assert counted(done.of("breakpoints")[0]) == [1501, 500, 0]
-    report = session(
-        script, "break twice count", "continue", "trace --time twice", "continue", "continue"
-    ).of("trace")[-1]
+    report = done.of("trace")[-1]
     (row,) = report["functions"]
     assert (row["hits"], row["recorded"], row["timed"]) == (1501, 500, 500)
     assert 0 < row["longest"] <= row["time"] and "only counted" in " ".join(row["untimed"])

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
 from tests import rows
 from tests.support import other_interpreter
-from tests.trace.test_counts import TRACE, calls, pytestmark, result, run
+from tests.trace.test_counts import calls, pytestmark, result, run
 
 __all__ = ["calls", "pytestmark"]
 
@@ -123,8 +122,8 @@ def test_a_stop_within_a_record_loses_none(
     monkeypatch.chdir(tmp_path)
     subprocess.run(["gcc", "-x", "c", "-shared", "-fPIC", "-o", "other.so", "/dev/null"], check=True)
     (tmp_path / "loading.c").write_text(_LOADING)
-    # Each thread is in a record for one hundredth of its time: a dozen are met.
-    libraries = 400 if os.environ.get("DUALDBG_TEST_ALL") == "1" else 150
+    # Each thread is in a record for one hundredth of its time: some are met.
+    libraries = 400 if os.environ.get("DUALDBG_TEST_ALL") == "1" else 75
     built = [
         "gcc",
         "-O2",
@@ -163,13 +162,13 @@ def test_arguments_are_those_of_debug_info(calls: Path) -> None:
 
 def test_a_full_ring_drops_and_says_how_many(calls: Path) -> None:
     """Faster than anybody could read them: each hit is counted, and each is either taken down or said to be dropped."""
-    rows_ = result(run("--json", "-b", "work", "--native", calls, 1000000, status=7))
+    rows_ = result(run("--json", "-b", "work", "--native", calls, 300000, status=7))
     work = rows_["work"]
-    assert work["hits"] == 8000000
+    assert work["hits"] == 2400000
     assert 0 < work["recorded"] <= work["hits"]
     assert sum(one["hits"] for one in work["callers"]) == work["recorded"]
-    said = run("-b", "work", "--native", calls, 1000000, status=7)
-    text = said.partition("8,000,000 hits of 1 function")[2]
+    said = run("-b", "work", "--native", calls, 300000, status=7)
+    text = said.partition("2,400,000 hits of 1 function")[2]
     assert text and ("the rings were full" in text) == ("callers and values" in text)
 
 
@@ -238,13 +237,6 @@ def test_a_program_that_becomes_another_one(library: Path, tmp_path: Path) -> No
     assert told == {f"{first}:6 in early": 100, f"{second}:8 in late": 200}
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    words = [*TRACE, "-b", "malloc", "--folded", str(tmp_path / "none" / "file"), "-c", "0"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=patient(120))
-    assert done.returncode == 2
-    assert "cannot be written: No such file or directory" in done.stderr
-
-
 @pytest.mark.parametrize("version", rows.versions())
 def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, version: str) -> None:
     """Each template is freed before the next is made, often in its place: a line is the right one, or not known."""
@@ -254,13 +246,13 @@ def test_code_objects_that_are_replaced_at_once(library: Path, tmp_path: Path, v
         "def once(number):\n"
         "    text = '\\n' * (number % 50) + 'library.twice(%d)\\n' % number\n"
         "    exec(compile(text, '<template %d>' % number, 'exec'))\n"
-        "for number in range(20000): once(number)\n"
+        "for number in range(5000): once(number)\n"
     )
     python = other_interpreter(version)
     row = result(run("--json", "--python", python, "--perfetto", events, "-b", "twice", script))["twice"]
-    assert row["hits"] == row["recorded"] == 20000
+    assert row["hits"] == row["recorded"] == 5000
     found = events_in(events)
-    assert len(found) == 20000
+    assert len(found) == 5000
     for event in found:
         number = event["args"]["number"]
         line = f"<template {number}>:{number % 50 + 1} in <module>"

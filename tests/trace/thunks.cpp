@@ -1,7 +1,9 @@
-// Virtual functions that are called through thunks: by a second base, by a virtual base, with another type of result.
+// Virtual functions that are called through thunks: by a second base, by a virtual base, with another type of result; in a namespace of the
+// name that the compiler is given.
 #include <cstdio>
-volatile long total;
 #define APART __attribute__((noipa))
+namespace SPACE {
+volatile long total;
 struct First { int a; virtual ~First() {} virtual long one(int n) { return n; } };
 struct Second {
     int b;
@@ -36,7 +38,7 @@ APART void drop(First *first, Second *second) {
 APART long calls(First *first, Second *second, int n) { return first->one(n) + second->two(n); }
 APART long calls_shared(Shared *shared, int n) { return shared->three(n); }
 APART long calls_self(Second *second, int n) { return second->self(n)->b; }
-int main() {
+int begin() {
     All all;
     Lines lines;
     all.b = lines.b = 3;
@@ -47,4 +49,5 @@ int main() {
         drop(first_base(), second_base());
     }
     return sum == 0 ? 1 : 7;
+}
 }

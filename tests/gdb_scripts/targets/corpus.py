@@ -1,4 +1,7 @@
-"""The corpus of IValues on a stack, with what PyTorch prints for each: corpus.py LIBRARY_FOLDER SEED COUNT [KIND]."""
+"""Corpora of IValues on a stack, one after the other, with what PyTorch prints for each: LIBRARY_FOLDER CORPUS...
+
+A corpus is SEED:COUNT, many:COUNT or awkward.
+"""
 
 import sys
 
@@ -7,17 +10,21 @@ from publishing import publish, stop
 
 torch.ops.load_library(sys.argv[1] + "/sample_corpus.so")
 corpus = torch.ops.corpus
-kind = sys.argv[4] if len(sys.argv) > 4 else "random"
-if kind == "random":
-    tensors = corpus.make(int(sys.argv[2]), int(sys.argv[3]))
-    publish({"values": corpus.truth(), "tensors": [repr(tensor) for tensor in tensors]})
-elif kind == "many":
-    corpus.make_many(int(sys.argv[3]))
-    publish()
-else:
-    corpus.make_awkward()
-    publish()
-before = corpus.use_counts()
-stop()
-corpus.stop()
-assert corpus.use_counts() == before
+published = []
+for number, word in enumerate(sys.argv[2:]):
+    kind, _, count = word.partition(":")
+    more = {}
+    if kind == "many":
+        corpus.make_many(int(count))
+    elif kind == "awkward":
+        corpus.make_awkward()
+    else:
+        tensors = corpus.make(int(kind), int(count))
+        more = {"values": corpus.truth(), "tensors": [repr(tensor) for tensor in tensors]}
+    published.append(more)
+    publish(published)
+    before = corpus.use_counts()
+    if number == 0:
+        stop()
+    corpus.stop()
+    assert corpus.use_counts() == before
