@@ -40,11 +40,10 @@ library.impl("plain", lambda x: x, "CPU")
 """
 
 
-def of(name: str, setup: str, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
-    """What is told of an operator to programs."""
-    assert ops.main([name, "--generated", "--json", "--setup", setup, *more]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return found
+def of(names: list[str], setup: str, capsys: pytest.CaptureFixture[str], *more: str) -> list[dict[str, Any]]:
+    """What is told of operators to programs."""
+    assert ops.main([*names, "--generated", "--json", "--setup", setup, *more]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def layer(overload: dict[str, Any], file: str, key: str) -> dict[str, Any]:
@@ -61,7 +60,7 @@ def line_with(path: Path, text: str) -> int:
 def test_an_extension_in_cpp(torch_extension: Path, capsys: pytest.CaptureFixture[str]) -> None:
     library = torch_extension / "sample_operators.so"
     setup = f"import torch; torch.ops.load_library({str(library)!r})"
-    found = of("sample::scale", setup, capsys)
+    found, boxed = of(["sample::scale", "torch.ops.sample.boxed_echo"], setup, capsys)
     assert (found["operator"], found["generated"]) == ("sample::scale", False)
     [scale] = found["overloads"]
     assert scale["schema"] == "sample::scale(Tensor input, float factor) -> Tensor"
@@ -83,7 +82,7 @@ def test_an_extension_in_cpp(torch_extension: Path, capsys: pytest.CaptureFixtur
     assert layer(scale, "ADInplaceOrViewType_N.cpp", "")["made"] == "passed over"
     assert layer(scale, "TraceType_N.cpp", "Tracer")["made"] == "generic"
     assert layer(scale, "Operators_N.cpp", "")["made"] == "none"
-    [echo] = of("torch.ops.sample.boxed_echo", setup, capsys)["overloads"]
+    [echo] = boxed["overloads"]
     assert echo["registered"][0]["calls"] == ["boxed"]
     assert echo["kernels"][0]["entries"][0]["function"].startswith("sample::boxed_echo(")
 
@@ -94,7 +93,8 @@ def test_operators_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     program = tmp_path / "mine_operators.py"
     program.write_text(PYTHON_OPERATORS)
     here = ("--cwd", str(tmp_path))
-    [doubled] = of("mine::doubled", "import mine_operators", capsys, *here)["overloads"]
+    found = of(["mine::doubled", "mine::plain"], "import mine_operators", capsys, *here)
+    [doubled], [plain] = (one["overloads"] for one in found)
     by_key = {key: kernel for kernel in doubled["kernels"] for key in kernel["keys"]}
     assert all(kernel["entries"] == [] for kernel in doubled["kernels"])
     names = {one["name"] for one in by_key["CPU"]["python"]}
@@ -119,7 +119,6 @@ def test_operators_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     called = by_key["AutogradCPU"]["python"][0]
     assert called["name"].endswith("autograd_impl") and "torch/_library" in called["file"]
     assert layer(doubled, "VariableType_N.cpp", "AutogradCPU")["made"] == "registered"
-    [plain] = of("mine::plain", "import mine_operators", capsys, *here)["overloads"]
     assert plain["place"].startswith(f"{program}:")
     [kernel] = plain["kernels"]
     at = line_with(program, 'library.impl("plain"')
@@ -182,17 +181,15 @@ def test_a_packet_and_an_overload_enter_what_is_told(
     )
     (tmp_path / "mine_operators.py").write_text(PYTHON_OPERATORS)
     setup = ("--setup", "import mine_operators", "--cwd", str(tmp_path))
-    assert ops.main(["mine.plain", "--generated", *setup]) == 0  # a dot, as in Python
-    text = capsys.readouterr().out.partition("What a call through torch.ops enters first")[2]
+    assert ops.main(["mine.plain", "mine::plain.default", "--generated", *setup]) == 0  # a dot, as in Python
+    _, text, of_overload = capsys.readouterr().out.split("What a call through torch.ops enters first")
     packet, overload = re.findall(r"libtorch_python\.so\+0x[0-9a-f]+", re.sub(r", in .*", "", text))
     assert packet != overload
-    assert re.findall(r"torch\.ops\.\S+", text) == [
+    assert re.findall(r"torch\.ops\.\S+\(…\),", text) == [
         "torch.ops.mine.plain(…),",
         "torch.ops.mine.plain.default(…),",
     ]
-    assert ops.main(["mine::plain.default", "--generated", *setup]) == 0
-    text = capsys.readouterr().out
-    assert overload in text and packet not in text
+    assert overload in of_overload and packet not in of_overload
     lines = [line_with(program, f"torch.ops.mine.plain{one}(x)") for one in ("", ".default")]
     typed = [word for line in lines for word in ("-b", f"calls.py:{line}")]
     for place in (packet, overload):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,3 +37,11 @@ def running(program: str, *arguments: str, python: str | Path = sys.executable, 
             yield process.pid
         finally:
             process.kill()
+
+
+def core_of(pid: int, folder: Path) -> Path:
+    """A core file of a process, which goes on."""
+    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
+    command = [gcore, "-o", str(folder / "core"), str(pid)]
+    subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
+    return folder / f"core.{pid}"

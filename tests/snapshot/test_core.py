@@ -15,7 +15,7 @@ import pytest
 from dualdbg.patience import patient
 from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.core_file import capture_core
-from tests.snapshot.programs_running import running
+from tests.snapshot.programs_running import core_of, running
 from tests.snapshot.test_command import dualdbg
 from tests.support import SAMPLES, read_ready, require
 
@@ -31,17 +31,9 @@ def stacks(*words: str) -> dict[int, list[tuple[str, str | None, int | None]]]:
 
 
 def test_a_core_has_the_stacks_of_the_process(native_samples: Path, tmp_path: Path) -> None:
-    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
     with running("many_stacks.py", PYTHONPATH=str(native_samples)) as pid:
         live = stacks("stacks", str(pid))
-        subprocess.run(
-            [gcore, "-o", str(tmp_path / "core"), str(pid)],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    core = tmp_path / f"core.{pid}"
+        core = core_of(pid, tmp_path)
     assert stacks("core", str(core)) == live
     assert stacks("stacks", str(core)) == live
     kernels = [one for one in capture_core(str(core), Wanted())[0].modules if one.path == "[vdso]"]
@@ -69,7 +61,6 @@ sys.stdin.read()
 
 def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
     """They are mapped twice, and loaded once: in the process, in a core of it, and for gdb's helpers."""
-    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
     program = tmp_path / "reader.py"
     program.write_text(READER)
     with subprocess.Popen(
@@ -79,13 +70,7 @@ def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert process.stdout.readline().split()[0] == "ready"
             live = stacks("stacks", str(process.pid))
-            subprocess.run(
-                [gcore, "-o", str(tmp_path / "core"), str(process.pid)],
-                check=True,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+            core = core_of(process.pid, tmp_path)
         finally:
             process.kill()
     (frames,) = live.values()
@@ -93,9 +78,8 @@ def test_a_program_that_reads_its_own_libraries(tmp_path: Path) -> None:
     if platform.machine() != "aarch64":  # there glibc's read jumps to the function that makes the call
         # Before it come static functions of a stripped C library.
         assert "read" in next(function for function, _, _ in frames if function is not None)
-    core = str(tmp_path / f"core.{process.pid}")
-    assert stacks("core", core) == live
-    modules = capture_core(core, Wanted())[0].modules
+    assert stacks("core", str(core)) == live
+    modules = capture_core(str(core), Wanted())[0].modules
     assert len({module.path for module in modules}) == len(modules)
     assert all(module.library is not None for module in modules if ".so" in module.path)
     gdb = require(shutil.which("gdb"), "gdb")

@@ -16,7 +16,7 @@ from dualdbg.symbols import source_lines
 from dualdbg.symbols.names.cxx_names import parse
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.source_lines import SourceLines
-from tests.snapshot.programs_running import PROGRAMS, running
+from tests.snapshot.programs_running import PROGRAMS, core_of, running
 from tests.snapshot.test_command import dualdbg
 from tests.support import require
 
@@ -56,10 +56,7 @@ def test_lines_are_those_of_gdb(form: str, tmp_path: Path) -> None:
         found = rows(report("stacks", str(pid)), library)
         assert [(last_name(name), *rest) for name, *rest in found] == gdb_rows(pid, library)
         if form == "dwarf 5":
-            core = tmp_path / f"core.{pid}"
-            gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
-            subprocess.run([gcore, "-o", tmp_path / "core", str(pid)], check=True, capture_output=True)
-            assert rows(report("core", str(core)), library) == found
+            assert rows(report("core", str(core_of(pid, tmp_path))), library) == found
             shown = dualdbg("stacks", str(pid)).stdout
             assert "lines::step" in shown and "lines.h:12" in shown
     header, source = str(PROGRAMS / "lines.h"), str(PROGRAMS / "lines.cpp")

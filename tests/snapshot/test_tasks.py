@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,9 @@ from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.cpython import futures, tasks
 from dualdbg.snapshot.take import take
 from tests import rows
-from tests.snapshot.programs_running import PROGRAMS
+from tests.snapshot.programs_running import PROGRAMS, core_of
 from tests.snapshot.test_command import dualdbg
-from tests.support import other_interpreter, require
+from tests.support import other_interpreter
 
 
 @pytest.fixture(params=python_versions.NAMES)
@@ -147,23 +146,15 @@ def expected_line(expected: dict[int, dict[str, object]], name: str) -> object:
 
 
 def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
-    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
     with program(sys.executable) as (pid, expected):
         quiet = dualdbg("stacks", str(pid))
         live = dualdbg("stacks", "--tasks", "--json", str(pid))
         text = dualdbg("stacks", "--tasks", "--diagnose", str(pid))
-        subprocess.run(
-            [gcore, "-o", str(tmp_path / "core"), str(pid)],
-            check=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        core = core_of(pid, tmp_path)
     assert f"The tasks that its event loop runs: dualdbg stacks {pid} --tasks\n" in quiet.stdout
     (process,) = map(json.loads, live.stdout.splitlines())
     assert {int(task["id"], 16) for task in process["tasks"]} == expected.keys()
     assert process["task_notes"] == []
-    core = tmp_path / f"core.{pid}"
     (dead,) = map(json.loads, dualdbg("stacks", "--tasks", "--json", str(core)).stdout.splitlines())
     assert dead["tasks"] == process["tasks"]
 
@@ -186,11 +177,9 @@ def test_the_command_for_a_process_and_its_core(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", rows.versions())
 def test_tasks_of_a_core_are_those_of_the_process(version: str, tmp_path: Path) -> None:
     """What the program itself said of them."""
-    gcore = require(shutil.which("gcore"), "gcore (it comes with gdb)")
     with program(other_interpreter(version)) as (pid, expected):
-        command = [gcore, "-o", str(tmp_path / "core"), str(pid)]
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True)
-    told = dualdbg("stacks", "--tasks", "--json", str(tmp_path / f"core.{pid}")).stdout
+        core = core_of(pid, tmp_path)
+    told = dualdbg("stacks", "--tasks", "--json", str(core)).stdout
     (dead,) = map(json.loads, told.splitlines())
     assert dead["task_notes"] == []
     assert {int(task["id"], 16): (task["name"], task["coroutine"]) for task in dead["tasks"]} == {
