@@ -269,6 +269,6 @@ def test_program_that_works_has_no_findings_after_the_second_look() -> None:
         try:
             assert process.stdout is not None and process.stdout.readline() == "ready\n"
             for target in ([], ["--tree"]) * 2:
-                assert seen(*target, "--interval", "0.2", str(process.pid))[1] == []
+                assert seen("--interval", "0.2", *target, str(process.pid))[1] == []
         finally:
             process.kill()
