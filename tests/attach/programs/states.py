@@ -35,6 +35,13 @@ def busy():
             tick()
 
 
+def working():
+    """Busy for a small part of the time."""
+    while not freed():
+        tick()
+        time.sleep(0.005)
+
+
 def native_with_gil():
     import sample_capi
 
