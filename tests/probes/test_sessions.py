@@ -56,7 +56,8 @@ _CONDITIONS = {
     "item->values[3] == 5 || item->values[3] == 77": [5, 77],
     "number == 31234": [31234],
     "number > 0 && number % 40000 == 0": [40000, 80000],
-    "item->number == 9 && text[0] == 'y' && number >= 90000": [94999, 99999],
+    "item->number == 9 && text[0] == 'y' && number >= 90000": [94999],
+    "item->name[1] == 'a' && number / -7 == -14285 && !(number & 1)": [99996, 99998],
 }
 
 
