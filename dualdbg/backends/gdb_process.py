@@ -27,6 +27,7 @@ from .wirelog import WireLog
 DEADLINE = patient(30.0)  # seconds; a request that may take longer gives its own deadline
 _CHUNK = 1 << 16
 _CONGESTION_LOOK = 0.01  # seconds
+_MOST_NAMED = 60  # characters of a command in a message about it
 MOST_PRINTED = 64 << 20  # characters that one command may print
 _KILL_DEADLINE = patient(5.0)  # seconds for the kernel to end gdb, and for its pipes to close
 _REST_DEADLINE = patient(2.0)  # seconds to read what gdb has printed, when it has ended
@@ -248,7 +249,7 @@ class GdbProcess:
         """
         token, future = self._pending.open()
         self._send(mi.command_line(token, command))
-        return await self._answer(token, future, command, deadline, late)
+        return await self._answer(token, future, command.split()[0], deadline, late)
 
     async def _answer(
         self,
@@ -262,7 +263,7 @@ class GdbProcess:
             result = await settled(future, deadline)
         except asyncio.TimeoutError:
             self._pending.forget(token)
-            text = f"gdb did not answer {command.split()[0]} within {deadline:g} s"
+            text = f"gdb did not answer {command} within {deadline:g} s"
             if late is None:
                 raise EngineTimeout(text) from None
             self._late[token] = late
@@ -284,17 +285,27 @@ class GdbProcess:
             self._send(mi.command_line(token, command))
             self._console, self._printed = [], 0
             try:
-                await self._answer(token, future, command, deadline, late)
+                await self._answer(token, future, text[:_MOST_NAMED], deadline, late)
                 if self._printed > MOST_PRINTED:
                     raise CommandError(
                         f"gdb printed {self._printed} characters, more than {MOST_PRINTED}",
                         "ask for less, or let gdb write it to a file: gdb set logging file NAME",
                     )
                 return "".join(self._console)
+            except EngineTimeout:
+                if late is None:
+                    self._interrupt()
+                raise
             finally:
                 self._console = None
                 if not future.done() or future.cancelled():
                     self._given_up.add(token)
+
+    def _interrupt(self) -> None:
+        """Let gdb end what it does, as by Ctrl-C, so that it takes the next request."""
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
 
     def _send(self, line: str) -> None:
         if self._process is None or self._process.stdin is None or self._process.stdin.is_closing():

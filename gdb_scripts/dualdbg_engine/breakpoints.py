@@ -5,6 +5,7 @@ Nothing here changes the target.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 import gdb
-from dualdbg_helpers import cython_frames, language
+from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
 
 from . import blocks, taught, values
@@ -336,8 +337,9 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
             value = language.evaluate_for_user(expression)
             if value.type.strip_typedefs().code in _COMPOUND:
                 values.load_printers()
-            parts.append(value.format_string(max_elements=20))
-        except (gdb.error, gdb.GdbError, RuntimeError, UnicodeError) as error:
+            written, is_late = in_time.within(functools.partial(value.format_string, max_elements=20))
+            parts += [written or "", in_time.TOO_LONG if is_late else ""]
+        except Exception as error:  # whatever a printer of the user raises
             parts.append("<%s>" % error)
         parts.append(text)
     return "".join(parts)

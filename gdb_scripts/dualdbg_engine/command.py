@@ -9,6 +9,7 @@ import json
 import os
 
 import gdb
+from dualdbg_helpers import in_time
 
 from . import skipping, table, undecided
 
@@ -25,9 +26,12 @@ class AskCommand(gdb.Command):
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:
             name, *arguments = json.loads(argument)
-            answer = {"result": table.function_of(name)(*arguments)}
+            with in_time.one_command():
+                answer = {"result": table.function_of(name)(*arguments)}
         except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
             answer = {"error": "%s" % error}
+        except KeyboardInterrupt:
+            answer = {"error": "interrupted"}
         text = json.dumps(answer)
         if len(text) > _LONG:
             try:

@@ -11,7 +11,7 @@ import re
 from typing import Any, Dict, Iterator, Tuple, Union
 
 import gdb
-from dualdbg_helpers import cython_frames, language
+from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.not_yet import NOT_YET
 
@@ -31,6 +31,7 @@ _numbers = itertools.count()  # no number is used twice, so a forgotten one mean
 
 _TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth": 2, "deref_refs": True}
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
+_REST = "..."  # the name of a row for children that are not shown
 _REFERENCES = {gdb.TYPE_CODE_REF: " &", gdb.TYPE_CODE_RVALUE_REF: " &&"}
 
 
@@ -145,14 +146,20 @@ def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict
     value = kept_value(handle)
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
+    rows: list[dict[str, Any]] = []
     with language.as_of(_languages[handle]):
         members = itertools.islice(_parts(value), offset, offset + limit)
         style = style or _styles[handle]
         whole = _expressions.get(handle)
-        return [
-            _value_row(name, member, is_part, style, _part_of(whole, value, name, is_part))
-            for name, member, is_part in members
-        ]
+        while True:
+            try:
+                found, is_late = in_time.within(lambda: next(members, None))
+            except Exception as error:  # whatever a printer of the user raises
+                return [*rows, _value_row(_REST, error)]
+            if found is None:
+                return [*rows, _row_of_none(_REST, None, in_time.TOO_LONG)] if is_late else rows
+            name, member, is_part = found
+            rows.append(_value_row(name, member, is_part, style, _part_of(whole, value, name, is_part)))
 
 
 def _part_of(whole: "str | None", value: gdb.Value, name: str, is_part: bool) -> "str | None":
@@ -238,18 +245,19 @@ def _value_row(
         address = None
     handle = None
     try:
-        if _expands(value):
+        if in_time.within(lambda: _expands(value))[0]:
             handle = keep(int(value) if _is_python_object(value.type) else value, style, expression)
-    except (gdb.error, RuntimeError):
-        pass  # what it leads to cannot be read: the text says so
+    except Exception:  # what it leads to cannot be read: the text says so
+        pass
     type_ = type_name(value.type) + _reference_to(value.type, declared)
     row = {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
     return {**row, "expression": expression}
 
 
-def _row_of_none(name: str, type_: gdb.Type, why: str) -> dict[str, Any]:
+def _row_of_none(name: str, type_: "gdb.Type | None", why: str) -> dict[str, Any]:
     """The row of a variable that has no value."""
-    return {"name": name, "type": type_name(type_), "value": why, "handle": None, "address": None}
+    type_text = "" if type_ is None else type_name(type_)
+    return {"name": name, "type": type_text, "value": why, "handle": None, "address": None}
 
 
 def shown_text(value: gdb.Value) -> str:
@@ -262,13 +270,24 @@ def _shown(value: gdb.Value, is_part: bool, style: str) -> Tuple[gdb.Value, str]
     load_printers()
     from dualdbg_helpers.actual import actual
 
-    note = None
-    try:
+    note, text = None, ""
+
+    def write() -> None:
+        nonlocal value, note, text
         if not is_part:
             value, note = actual(value)
         text = value.format_string(**_TEXT, **({"format": style} if style else {}))
-    except (gdb.error, RuntimeError, UnicodeError) as error:
+        printer = None if text else gdb.default_visualizer(value)
+        if printer is not None and hasattr(printer, "to_string"):
+            printer.to_string()  # gdb has told nobody what it raises
+
+    try:
+        if in_time.within(write)[1]:
+            text = ("%s %s" % (text, in_time.TOO_LONG)).lstrip()
+    except gdb.error as error:
         text = "<%s>" % error
+    except Exception as error:  # whatever a printer of the user raises
+        text = "<%s: %s>" % (type(error).__name__, error)
     return value, text if note is None else "<%s> %s" % (note, text)
 
 

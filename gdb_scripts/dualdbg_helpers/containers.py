@@ -5,12 +5,11 @@ The layouts are those of libstdc++, Eigen and PyTorch; the entries of maps are f
 
 import ast
 import re
-import time
 
 import gdb
 from dualdbg_shared.patience import factor
 
-from . import language
+from . import in_time, language
 from .sequences import name_of
 
 MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
@@ -27,18 +26,22 @@ def entry(value, argument):
     printer = gdb.default_visualizer(value)
     if printer is None or not hasattr(printer, "children"):
         raise gdb.GdbError("the layout of this map is not known: GCC's printers for gdb are not installed")
-    wanted, count, key = _wanted(argument), 0, None
-    deadline = time.monotonic() + MAX_SECONDS
-    for index, (_, child) in enumerate(printer.children()):
-        if index % 2 == 0:
-            key = child
-            continue
-        count += 1
-        if _key(key, wanted) == wanted:
-            return child
-        if time.monotonic() > deadline:
-            raise gdb.GdbError(f"{argument} is not among the first {count} keys; more takes too long to read")
-    raise gdb.GdbError(f"there is no key {argument}: the map has {count}")
+    wanted, count, children = _wanted(argument), 0, iter(printer.children())
+
+    def search():
+        nonlocal count
+        for (_, key), (_, child) in zip(children, children):
+            count += 1
+            if _key(key, wanted) == wanted:
+                return child
+        return None
+
+    found, is_late = in_time.within(search, MAX_SECONDS)
+    if is_late and found is None:
+        raise gdb.GdbError(f"{argument} is not among the first {count} keys; more takes too long to read")
+    if found is None:
+        raise gdb.GdbError(f"there is no key {argument}: the map has {count}")
+    return found
 
 
 def _wanted(argument):

@@ -65,6 +65,19 @@ class SequencePrinter:
         return "array"
 
 
+class _LongString:
+    """Shows the beginning of a text whose length gdb cannot hold: it would show none of it."""
+
+    def __init__(self, first):
+        self._first = first
+
+    def to_string(self):
+        return self._first.lazy_string(length=_MAX_LENGTH)
+
+    def display_hint(self):
+        return "string"
+
+
 def _tensor(target, address):
     return _impl(target, target.memory.pointer(address))
 
@@ -208,6 +221,8 @@ _BASES = (
     "pybind11::handle",
 )
 _ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DispatchKey", "c10::DeviceType")
+_STRING = re.compile(r"^std::(?:__\w+::)?basic_string(?:_view)?<")
+_MAX_LENGTH = 2**31 - 1  # of a text, for gdb
 _STACK = re.compile(r"^std::(?:__\w+::)?vector<c10::IValue\b")
 _MAX_BASES = 10
 _writers = {}
@@ -294,9 +309,22 @@ def _sequence(value, kind):
         if _STACK.match(name):
             start, finish = value["_M_impl"]["_M_start"], value["_M_impl"]["_M_finish"]
             return SequencePrinter("Stack", start, int(finish - start))
+        if _STRING.match(name):
+            return _long_string(value, name)
     except (gdb.error, RuntimeError):
         return None
     return None
+
+
+def _long_string(value, name):
+    """A printer for libstdc++'s strings that are too long for gdb; None for others."""
+    if "_view" in name:
+        first, length = value["_M_str"], value["_M_len"]
+    elif "__cxx11" in name:
+        first, length = value["_M_dataplus"]["_M_p"], value["_M_string_length"]
+    else:
+        return None
+    return _LongString(first) if int(length) > _MAX_LENGTH else None
 
 
 def _optional_array(value):
