@@ -76,7 +76,7 @@ def _wait_for_editor() -> None:
 
 
 def _is_debugged() -> bool:
-    """pydevd, which comes with the debugger, is told at last that all is set."""
+    """Return whether a debugger has set its breakpoints, and pydevd, which comes with it, traces our threads."""
     pydevd = sys.modules.get("pydevd")
     debugger: Any = getattr(pydevd, "get_global_debugger", lambda: None)()
-    return debugger is not None and debugger.ready_to_run
+    return debugger is not None and bool(debugger.is_attached())

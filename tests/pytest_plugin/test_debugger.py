@@ -55,12 +55,35 @@ def test_what_is_missing_is_said_in_options_of_pytest(tmp_path: Path) -> None:
     assert done.status == 4 and "apt-get install gdb" in done.err and "--gdb" not in done.err
 
 
+# pydevd hears that all is set, and traces the threads of the program a while after: as on a busy machine.
+SLOW_TRACING = """\
+import sys, time
+def make_slow(event, arguments):
+    if event == "socket.connect" and "pydevd" in sys.modules:
+        debugger = sys.modules["pydevd"].PyDB
+        original = debugger.start_auxiliary_daemon_threads
+        debugger.start_auxiliary_daemon_threads = lambda self: (time.sleep(1), original(self))[1]
+sys.addaudithook(make_slow)
+"""
+
+
 def test_an_editor_is_waited_for(tmp_path: Path) -> None:
+    """Until its breakpoints stop, which is after it has set them."""
     (tmp_path / "pytest.ini").touch()
+    (tmp_path / "slow_tracing.py").write_text(SLOW_TRACING)
     (tmp_path / "test_it.py").write_text(SUITE["test_it.py"])
     environment = {name: value for name, value in os.environ.items() if name != MARK}
     run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", "--dualdbg-ui=editor", "-p", "no:cacheprovider"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-p",
+            "slow_tracing",
+            "--dualdbg-ui=editor",
+            "-p",
+            "no:cacheprovider",
+        ],
         cwd=tmp_path,
         env=environment,
         stdout=subprocess.PIPE,

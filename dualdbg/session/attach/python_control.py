@@ -276,8 +276,9 @@ class PythonControl:
         await python.initialize(
             options, self._meeting.session_token, self._meeting.target_token, _ANSWER_DEADLINE
         )
-        await self._breakpoints.python_connected()
-        await python.configuration_done()
+        await self._breakpoints.python_connected(tell=False)
+        await python.configuration_done()  # which is answered when the program's threads are traced
+        self._breakpoints.tell_python()
         self.available = True
         self.settled.set()
         announce_start(self._loop, python.python_version, self._native.version)

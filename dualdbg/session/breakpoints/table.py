@@ -367,8 +367,8 @@ class BreakpointTable:
                 if self._rows[id] != before:
                     self._loop.tell(BreakpointChanged(self._rows[id]))
 
-    async def python_connected(self) -> None:
-        """debugpy takes breakpoints from now on."""
+    async def python_connected(self, tell: bool = True) -> None:
+        """debugpy takes breakpoints from now on. Not ``tell``: the program runs, and is not traced yet."""
         if self._replaced:
             self._replaced = False
             await self._python.place_all()
@@ -376,6 +376,11 @@ class BreakpointTable:
                 if not self._python.has(row.id):
                     await self._namesakes.add(row.id, row.spec)
         await self._python.send_all()
+        if tell:
+            self.tell_python()
+
+    def tell_python(self) -> None:
+        """Tell what has become of each breakpoint in Python."""
         for row in self.all():
             if self._python.has(row.id):
                 self._settle(row.id, announce=True)

@@ -81,8 +81,11 @@ def pydevd_of(functions: Any) -> Any:
     return pydevd
 
 
-def attached(pydevd: Any, functions: Any) -> type:
-    """pydevd's debugger for a program that outlives the session: nothing of it stays behind."""
+def attached(pydevd: Any, functions: Any, tracing: Any) -> type:
+    """pydevd's debugger for a program that outlives the session: nothing of it stays behind.
+
+    ``tracing`` is a lock that is held until the program's threads are traced.
+    """
     original: Any = getattr(pydevd, CLASS_NAME, None) or pydevd.PyDB
     setattr(pydevd, CLASS_NAME, original)
     pydevd.PyDB = original
@@ -99,6 +102,16 @@ def attached(pydevd: Any, functions: Any) -> type:
                 self._py_db_command_thread_event.wait(0.05)
             if self.session_gone:
                 raise SessionGone
+
+        def on_configuration_done(self) -> None:
+            """Wait for the tracing before the session is answered: from then on it says that breakpoints stop."""
+            self._main_lock.release()  # of who reads requests; the thread that begins the tracing needs it
+            try:
+                with tracing:
+                    pass
+            finally:
+                self._main_lock.acquire()
+            super().on_configuration_done()
 
         def enable_tracing(self, *given: Any, **named: Any) -> None:
             super().enable_tracing(*given, **named)
@@ -221,17 +234,19 @@ def connect(functions: Any) -> None:
         getattr(pydevd, HOOK).begin()
     pydevd.start_client = lambda host, port: connection
     forget_stops_and_steps()
-    pydevd.PyDB = attached(pydevd, functions)
-    pydevd.settrace(
-        host="dualdbg",  # start_client knows better
-        port=0,
-        suspend=False,
-        patch_multiprocessing=settings["follow_children"],
-        dont_trace_start_patterns=(settings["debugpy"], settings["bootstrap"]),
-        access_token=settings["session_token"],
-        client_access_token=settings["target_token"],
-        notify_stdin=False,
-    )
+    tracing = _thread.allocate_lock()
+    pydevd.PyDB = attached(pydevd, functions, tracing)
+    with tracing:
+        pydevd.settrace(
+            host="dualdbg",  # start_client knows better
+            port=0,
+            suspend=False,
+            patch_multiprocessing=settings["follow_children"],
+            dont_trace_start_patterns=(settings["debugpy"], settings["bootstrap"]),
+            access_token=settings["session_token"],
+            client_access_token=settings["target_token"],
+            notify_stdin=False,
+        )
     if not settings["follow_children"] and not hasattr(pydevd, "dualdbg_leaves_children"):
         pydevd.dualdbg_leaves_children = True
         os.register_at_fork(after_in_child=functions.changes().leave_forked_child)
