@@ -59,8 +59,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
-def test_a_native_program(environment: dict[bytes, bytes], folder: Path) -> None:
+NATIVE = ("no locale", "no coercion", "letters that are no text", "variables of Python")
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_a_native_program_has_its_environment(name: str, folder: Path) -> None:
+    """The rows where dualdbg's own interpreter changes variables, and those that are no text or Python's."""
+    environment = ENVIRONMENTS[name]
     env = require(shutil.which("env"), "env")
     alone = entries(written([env, "-0"], environment, folder))
     _, _, shown = written([*DUALDBG, "--native", env, "-0"], environment, folder).partition(b"\n")
@@ -74,7 +79,7 @@ def entries(text: bytes) -> set[bytes]:
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS.values(), ids=ENVIRONMENTS)
-def test_a_program_of_python(environment: dict[bytes, bytes], folder: Path) -> None:
+def test_a_program_of_python_has_its_environment(environment: dict[bytes, bytes], folder: Path) -> None:
     program = folder / "program.py"
     program.write_text(PYTHON)
     alone = written([sys.executable, str(program)], environment, folder)

@@ -159,12 +159,19 @@ PROMISED: dict[tuple[str, str], tuple[int, tuple[str, ...]]] = {
 }
 
 
+# Where a whole session meets what a short command does not: it writes, opens files, and starts processes.
+SESSIONS = (
+    *("stdin closed", "stdout closed", "stderr closed", "all closed", "stderr full", "a full home"),
+    *("a read-only root", "a removed folder", "20 open files", "3 processes", "6 processes", "no home"),
+)
+
+
 def cells() -> list[Any]:
-    """Each surrounding with a whole session, and another of the other commands in each surrounding."""
+    """Some surroundings with a whole session, and each with another of the other commands."""
     found = []
     for row, surrounding in enumerate(SURROUNDINGS):
         for column, command in enumerate(COMMANDS):
-            always = command == "run -b" or (row + column) % len(COMMANDS) == 0
+            always = surrounding in SESSIONS if command == "run -b" else (row + column) % len(COMMANDS) == 0
             marks = [] if always else [pytest.mark.exhaustive]
             marks += [pytest.mark.torch] if command == "ops" else []
             found.append(pytest.param(surrounding, command, marks=marks))

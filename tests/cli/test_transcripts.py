@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,11 +21,27 @@ PAGES = [page for page in sorted((ROOT / "docs").rglob("*.md")) if script.MARK i
 SHOWN = [(page, one) for page in PAGES for one in script.transcripts(page.read_text())]
 
 
+def imports_torch(one: script.Transcript) -> bool:  # type: ignore[name-defined]
+    """Return whether its program does, which costs more than all else that is shown."""
+    program = ROOT / one.command.split()[-1]
+    return program.is_file() and "import torch" in program.read_text()
+
+
+def transcript_rows() -> list[Any]:
+    """Each transcript without PyTorch, and one of each page that has only others."""
+    found, pages = [], set()
+    for page, one in sorted(SHOWN, key=lambda shown: imports_torch(shown[1])):
+        marks = [pytest.mark.exhaustive] if imports_torch(one) and page in pages else []
+        pages.add(page)
+        found.append(pytest.param(page, one, marks=marks, id=f"{page.stem}:{one.begin}"))
+    return found
+
+
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="frames have no qualified names before CPython 3.11")
-@pytest.mark.parametrize(("page", "one"), SHOWN, ids=[f"{page.stem}:{one.begin}" for page, one in SHOWN])
+@pytest.mark.parametrize(("page", "one"), transcript_rows())
 def test_a_page_shows_what_is_printed(page: Path, one: script.Transcript) -> None:  # type: ignore[name-defined]
     lines = script.now(one)
     assert script.is_as_shown(one.shown, lines), "\n".join(["now it prints:", *lines])

@@ -54,11 +54,15 @@ def lines_of(frame: dict) -> list[int]:  # type: ignore[type-arg]
 def test_a_line_stops_in_the_kernels_that_compute_it(records: str, request: pytest.FixtureRequest) -> None:
     """Forward and backward, whether it is known when the kernel is loaded what it computes, or only when it runs."""
     folder = request.getfixturevalue(records)
-    places = [word for place in (SCALED, MULTIPLIED, SUMMED) for word in ("-b", place)]
+    in_python = f"{SAMPLE.name}:9"  # in the compiled function, where Python never stops
+    places = [word for place in (SCALED, MULTIPLIED, SUMMED, in_python) for word in ("-b", place)]
     at_stops = ["continue", "bt", "args", "continue", "bt", "finish", "delete 1", "delete 3", "continue"]
     commands = [word for command in at_stops for word in ("-x", command)]
     done = run(folder, "--compiled-debug", *places, *commands)
     assert done.status == 0, done
+    (told,) = [one for one in done.of("notice") if "torch.compile has made kernels of" in one["message"]]
+    assert told["message"].startswith(f"breakpoint 4: torch.compile has made kernels of {SAMPLE.name}:9")
+    assert told["hint"] == f"a breakpoint {SAMPLE.name}:9@kernel stops in them"
     scaled, first, second, back = done.of("stopped")
     assert lines_of(scaled["frame"]) == [9, 14]
     for stop in (first, second):
@@ -123,21 +127,6 @@ def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> No
         why_unbound(done, ADDED)
         == "which lines a kernel computes is not recorded: run with --compiled-debug, with Inductor's caches on"
     )
-
-
-@pytest.mark.parametrize(
-    "records", rows.some(["without_records", "compiled"], 1)
-)  # the harder: it is told later
-def test_a_breakpoint_in_a_line_that_does_not_run_is_told(
-    records: str, request: pytest.FixtureRequest
-) -> None:
-    folder = request.getfixturevalue(records)
-    places = ["-b", f"{SAMPLE.name}:9", "-b", f"{SAMPLE.name}:23"]  # in the compiled function, and its call
-    done = run(folder, "--compiled-debug", *places, "-x", "continue", "-x", "continue")
-    told = [one for one in done.of("notice") if "torch.compile has made kernels of" in one["message"]]
-    assert [one["hint"] for one in told] == [f"a breakpoint {SAMPLE.name}:9@kernel stops in them"]
-    assert told[0]["message"].startswith(f"breakpoint 1: torch.compile has made kernels of {SAMPLE.name}:9")
-    assert [stop["frame"]["line"] for stop in done.of("stopped")] == [23, 23]
 
 
 def test_steps_from_python_into_the_kernel_and_back(compiled: Path) -> None:
