@@ -37,34 +37,29 @@ def line_of(event: Event) -> tuple[str, int]:
     return Path(event["frame"]["file"]).name, event["frame"]["line"]
 
 
-def test_two_stops_each_with_one_stack_of_both_languages() -> None:
-    done = dualdbg(
-        "run",
-        SCRIPT,
-        "-b",
-        INIT,
-        "-b",
-        "randn",
-        "-x",
-        "bt",
-        "-x",
-        "continue",
-        "-x",
-        "bt",
-        "--batch",
-        "--json",
-    )
+def test_all_layers_stop_each_with_one_stack_of_both_languages() -> None:
+    """From PyTorch's extension's init to the layers of an operator; and a name that never bound has the nearest."""
+    places = [word for spec in (INIT, "randn@all", "at::native::randnn") for word in ("-b", spec)]
+    commands = [word for one in ("bt", *["continue"] * 3, "bt") for word in ("-x", one)]
+    done = dualdbg("run", *places, *commands, "--batch", "--json", SCRIPT)
     assert done.status == 0, done
-    assert [event["origin"] for event in done.of("stopped")] == ["native", "native"]
+    stops = done.of("stopped")
+    assert {event["origin"] for event in stops} == {"native"}
+    layers = ["torch::autograd::THPVariable_randn", "at::_ops::randn::call", RANDN]
+    assert [event["frame"]["function"] for event in stops] == [INIT, *layers]
     first, second = done.of("stack")
     assert position(first, INIT) < position(first, "<module>", "torch/__init__.py")
     assert position(first, "<module>", "torch/__init__.py") < position(first, "<module>", "testdebug.py")
     assert first["frames"][-1]["line"] == 1
-    order = [RANDN, "at::_ops::randn::call", "torch::autograd::THPVariable_randn"]
-    places = [position(second, name) for name in order] + [position(second, "<module>", "testdebug.py")]
-    assert places == sorted(places)
+    order = [position(second, name) for name in reversed(layers)] + [
+        position(second, "<module>", "testdebug.py")
+    ]
+    assert order == sorted(order)
     assert second["frames"][-1]["line"] == 3
     assert second["quality"] == first["quality"] == "full"
+    (warning,) = [event for event in done.of("notice") if event["level"] == "warning"]
+    assert "at::native::randnn" in warning["message"] and "never bound" in warning["message"]
+    assert RANDN in warning["hint"]
 
 
 @pytest.mark.exhaustive  # the walk of the session is in tests/session/test_session.py, that of a user is the next
@@ -116,20 +111,3 @@ def test_the_walk_by_hand() -> None:
         status, rest = screen.finish()
         assert "tensor([[" in rest and "The program ended with status 0" in rest
         assert status == 0
-
-
-def test_a_name_that_never_bound_is_told_with_the_nearest() -> None:
-    done = dualdbg(
-        "run", "--batch", "--json", "-b", "at::native::randnn", "-c", "import torch; torch.randn(2)"
-    )
-    assert done.status == 0
-    (warning,) = [event for event in done.of("notice") if event["level"] == "warning"]
-    assert "at::native::randnn" in warning["message"] and "never bound" in warning["message"]
-    assert "at::native::randn" in warning["hint"]
-
-
-def test_all_layers_of_an_operator_stop_one_after_the_other() -> None:
-    commands = [word for _ in range(3) for word in ("-x", "continue")]
-    done = dualdbg("run", "-b", "randn@all", *commands, "--batch", "--json", SAMPLES / "testdebug.py")
-    functions = [event["frame"]["function"] for event in done.of("stopped")]
-    assert functions == ["torch::autograd::THPVariable_randn", "at::_ops::randn::call", "at::native::randn"]

@@ -21,7 +21,6 @@ SOME = (
     "dashboard-breakpoints",
     screenshots.HANG,
     "terminal-step",
-    "journey-2",
 )
 
 
