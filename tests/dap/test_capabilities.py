@@ -16,8 +16,8 @@ from tests.dap.client import BEYOND_DAP
 SHOWN_BY = {
     "supportsConfigurationDoneRequest": "test_robustness.test_requests_before_their_time",
     "supportsFunctionBreakpoints": "test_python.test_a_python_function_as_a_breakpoint",
-    "supportsConditionalBreakpoints": "test_memory.test_conditions_in_cpp",
-    "supportsHitConditionalBreakpoints": "test_python.test_conditions",
+    "supportsConditionalBreakpoints": "test_memory.test_conditions_and_counts_of_hits_in_cpp",
+    "supportsHitConditionalBreakpoints": "test_python.test_conditions_counts_of_hits_and_log_messages",
     "supportsLogPoints": "test_memory.test_log_points_and_conditions_in_cpp",
     "supportsInstructionBreakpoints": "test_both_sides.test_native_breakpoints_that_are_no_lines",
     "supportsDataBreakpoints": "test_both_sides.test_native_breakpoints_that_are_no_lines",
