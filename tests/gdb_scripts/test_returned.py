@@ -194,7 +194,7 @@ def test_results_of_functions_without_debug_info(tmp_path: Path, level: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "flags", rows.some([(("-O2", "-g"),), (("-O1", "-gdwarf-4"),), (("-O0", "-g"),)], 2), ids=" ".join
+    "flags", rows.some([(("-O2", "-g"),), (("-O1", "-gdwarf-4"),), (("-O0", "-g"),)], 1), ids=" ".join
 )
 def test_results_of_functions_with_debug_info(tmp_path: Path, flags: tuple[str, ...]) -> None:
     chance = random.Random(SEED)

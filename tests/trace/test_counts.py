@@ -18,6 +18,7 @@ from dualdbg.cli.commands import trace
 from dualdbg.errors import DualdbgError
 from dualdbg.patience import patient
 from dualdbg.probes import placement
+from tests import rows
 from tests.support import require
 
 COUNTS_IN_NATIVE_CODE = platform.machine() == "x86_64" and placement.iced is not None
@@ -214,7 +215,7 @@ def test_what_musl_has_not_at_its_start_is_waited_for(tmp_path: Path) -> None:
         assert found["work"]["why"] is None
 
 
-@pytest.mark.parametrize("options", [["--count"], [], ["--time"]])
+@pytest.mark.parametrize("options", rows.some([["--count"], ["--time"], []], 2))
 def test_one_thread_is_counted_and_no_other(options: list[str], tmp_path: Path) -> None:
     """By its id, also where a later thread has its memory, or nobody has the id; a name is refused."""
     made = tmp_path / "one_thread"
