@@ -96,16 +96,6 @@ class Driver:
         return [event for event in self.seen if isinstance(event, BreakpointChanged)]
 
 
-async def functions_to_the_end(driver: Driver) -> list[str]:
-    """The function of each stop until the program ends, without PyTorch's namespace for TorchScript."""
-    seen: list[str] = []
-    while isinstance(event := await driver.next(Stopped, Exited), Stopped):
-        frame = event.stop.frame
-        seen.append((frame.function if frame else "").removeprefix("torch::jit::"))
-        await driver.session.resume()
-    return seen
-
-
 def name(frame: Frame | None) -> str:
     """``function`` of a native frame, ``file:line`` of a Python one."""
     if isinstance(frame, NativeFrame):

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import SpecError
-from dualdbg.model import BreakpointState, Exited, NativeFrame, PythonFrame, Reason, Stopped
+from dualdbg.model import BreakpointState, Exited, NativeFrame, PythonFrame, Reason, Stop, Stopped
 from dualdbg.session.log_text import split_log
 from dualdbg.session.native_expressions import check_expression
 from dualdbg.symbols.torch.operators import OperatorTable
 from tests import support
-from tests.session.driver import Driver, functions_to_the_end, name, run_session
+from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
 
@@ -44,197 +44,145 @@ def loop(tmp_path: Path) -> Path:
     return path
 
 
-async def a_of(driver: Driver) -> float:
-    """The argument a of sample_pybind's add at a stop in it."""
-    return float(await driver.session.native.user_command("output a"))
+async def value_of(driver: Driver, name: str) -> float:
+    """A number of the frame where it has stopped."""
+    return float(await driver.session.native.user_command(f"output {name}"))
 
 
-def test_a_condition_stops_where_it_holds(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_breakpoint_stops_where_its_condition_thread_and_hits_say(
+    loop: Path, env: Env, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Each at a place of its own. One that is refused leaves nothing; one that gdb cannot read is told."""
+
     async def work(driver: Driver) -> None:
+        breakpoints, pid = driver.session.breakpoints, driver.session.pid
         stop = await driver.stop()
-        assert stop.reason is Reason.BREAKPOINT and await a_of(driver) == 8
-        assert await (await driver.resume() and a_of(driver)) == 9
+        assert stop.reason is Reason.BREAKPOINT and stop.breakpoints == (1,)
+        assert await value_of(driver, "a") == 8
+        message = breakpoints.get(2).message
+        assert message is not None and message.startswith("the condition cannot be read")
+        with pytest.raises(SpecError):
+            await breakpoints.add("capi_outer if x = 3")
+        assert [row.id for row in breakpoints.all()] == [1, 2, 3, 4]
+        assert breakpoints.get(1).state is BreakpointState.VERIFIED
+        (own,) = await breakpoints.add(f"sample_pybind.cpp:22 thread {pid}")
+        await driver.resume()
+        assert await value_of(driver, "a") == 9
+        for id, value in ((own.id, 1), (3, 2), (own.id, 3)):
+            stop = await driver.resume()
+            assert stop.breakpoints == (id,) and name(stop.frame) == "(anonymous namespace)::scale"
+            assert await value_of(driver, "value") == value
+            assert (stop.thread.tid == pid) is (id == own.id)
+            assert stop.thread.name == "sample-thread" or id == own.id
+        stop = await driver.resume()
+        assert name(stop.frame) == "sample::check_reading" and stop.breakpoints == (4,)
+        row = breakpoints.get(4)
+        assert row.hit_count == 3 and len(row.locations) >= 2, "hits over several places count together"
         await driver.session.resume()
         assert (await driver.exit()).code == 0
 
-    run_session(work, loop, "sample_pybind.cpp:17 if a > 7", env=env)
+    scale = "(anonymous namespace)::scale"
+    specs = ["sample_pybind.cpp:17 if a > 7", "capi_add if a >"]
+    run_session(work, loop, *specs, f'{scale} thread "sample-thread"', "sample::check_* hits 3", env=env)
     assert capfd.readouterr().out == "52.0\n"
 
 
-@pytest.mark.parametrize(
-    ("condition", "why"), [("nope > 1", 'No symbol "nope"'), ("*(int*)0 == 1", "Cannot access memory")]
-)
-def test_a_condition_without_a_value_stops_once_and_says_why(
-    loop: Path, env: Env, condition: str, why: str
+def test_hits_temporary_ones_addresses_and_conditions_without_a_value(
+    loop: Path, env: Env, native_samples: Path
 ) -> None:
+    [library] = native_samples.glob("sample_pybind*.so")
+    symbols = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True).stdout
+    add = "(anonymous namespace)::add"
+    [symbol] = [line for line in symbols.splitlines() if line.endswith(f"{add}(double, double)")]
+
     async def work(driver: Driver) -> None:
+        breakpoints = driver.session.breakpoints
+
+        async def at(stop: Stop, id: int, variable: str, value: float, hits: int) -> None:
+            assert stop.breakpoints == (id,) and await value_of(driver, variable) == value
+            assert breakpoints.get(id).hit_count == hits
+
+        def without_a_value(stop: Stop, id: int, why: str) -> None:
+            assert stop.breakpoints == (id,) and why in (stop.description or "")
+            assert not breakpoints.get(id).enabled
+
         stop = await driver.stop()
-        assert stop.description is not None and why in stop.description
-        assert not driver.session.breakpoints.get(1).enabled
+        [location] = breakpoints.get(1).locations
+        assert isinstance(stop.frame, NativeFrame) and name(stop.frame) == add
+        assert stop.frame.pc == location.address and location.library == str(library)
+        await breakpoints.remove(1)
+        assert (await driver.resume()).breakpoints == (2,)
+        assert [row.id for row in breakpoints.all()] == [3, 4, 5, 6], "the temporary one is gone"
+        await at(await driver.resume(), 3, "a", 6, hits=7)
+        await at(await driver.resume(), 3, "a", 7, hits=8)
+        await breakpoints.remove(3)
+        without_a_value(await driver.resume(), 4, 'No symbol "nope"')
+        await at(await driver.resume(), 5, "value", 2, hits=2)
+        await at(await driver.resume(), 5, "value", 3, hits=3)
+        without_a_value(await driver.resume(), 6, "Cannot access memory")
         await driver.session.resume()
-        await driver.exit()
+        assert (await driver.exit()).code == 0
 
-    run_session(work, loop, f"sample_pybind.cpp:17 if {condition}", env=env)
-
-
-def test_a_condition_that_gdb_cannot_read_is_told_with_the_breakpoint(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        message = driver.session.breakpoints.get(1).message
-        assert message is not None and message.startswith("the condition cannot be read")
-        assert (await driver.finish_run()).code == 0
-
-    run_session(work, loop, "sample_pybind.cpp:17 if a >", env=env)
+    specs = [
+        f"{library.name}+0x{symbol.split()[0]}",
+        "sample_pybind.cpp:18 tbreak",
+        "sample_pybind.cpp:17 hits 7",
+        "sample_pybind.cpp:23 if nope > 1",
+        "sample_pybind.cpp:22 hits 2 if factor == 2.0",
+        "sample::check_reading if *(int*)0 == 1",
+    ]
+    run_session(work, loop, *specs, env=env)
 
 
-@pytest.mark.parametrize("place", ["sample_pybind.cpp:17", "sample_pybind.cpp:17 if b == 0.5"])
-def test_hits(loop: Path, env: Env, place: str) -> None:
-    spec, _, condition = place.partition(" if ")
+def test_several_at_one_place_and_log_texts(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
+    """gdb reports one of its breakpoints at an address; the others are not lost, and the log text is told once.
 
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await a_of(driver) == 6
-        assert driver.session.breakpoints.get(1).hit_count == 7
-        await driver.resume()
-        assert await a_of(driver) == 7 and driver.session.breakpoints.get(1).hit_count == 8
-        await driver.finish_run()
-
-    run_session(work, loop, f"{spec} hits 7" + (f" if {condition}" if condition else ""), env=env)
-
-
-def test_hits_over_several_places_count_together(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert name(stop.frame) == "sample::check_reading"
-        row = driver.session.breakpoints.get(1)
-        assert row.hit_count == 3 and len(row.locations) >= 2
-        await driver.session.resume()
-        await driver.exit()
-
-    run_session(work, loop, "sample::check_* hits 3", env=env)
-
-
-def test_a_log_text_is_printed_without_a_stop(
-    loop: Path, env: Env, capfd: pytest.CaptureFixture[str]
-) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.exit()
-        lines = driver.console.splitlines()
-        assert lines[:2] == [
-            '{7} and <No symbol "nope" in current context.>',
-            '{8} and <No symbol "nope" in current context.>',
-        ]
-        assert len(lines) == 3
-        assert driver.session.breakpoints.get(1).hit_count == 5
-
-    run_session(work, loop, 'sample_pybind.cpp:17 hits 3 log "{{{a}}} and {nope}" if a > 4', env=env)
-    assert capfd.readouterr().out == "52.0\n"
-
-
-def test_several_at_one_place(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
-    """gdb reports one of its breakpoints at an address; the others are not lost, and the log text is told once."""
-    place = "sample_pybind.cpp:17"
+    The last two are log texts alone at their places; gdb prints the last one by itself.
+    """
     suffixes = ['thread "nobody"', "if a > 6", "hits 9", 'log "a is {a}"', "if a > 7"]
+    alone = [
+        'sample_pybind.cpp:18 hits 3 log "{{{a}}} and {nope}" if a > 4',
+        'sample_pybind.cpp:22 log "value is {value}" if value > 1',
+    ]
 
     async def work(driver: Driver) -> None:
         stops = [(await driver.stop()).breakpoints, *[(await driver.resume()).breakpoints for _ in range(2)]]
         assert stops == [(2,), (2, 3, 5), (2, 3, 5)]
         await driver.session.resume()
         await driver.exit()
-        assert driver.console == "".join(f"a is {number}\n" for number in range(10))
-        counts = [driver.session.breakpoints.get(id).hit_count for id in range(1, 6)]
-        assert counts == [0, 3, 10, 10, 2]
+        said = driver.console.splitlines()
+        assert [line for line in said if line.startswith("a ")] == [f"a is {number}" for number in range(10)]
+        assert [line for line in said if not line.startswith("a ")] == [
+            *(f'{{{number}}} and <No symbol "nope" in current context.>' for number in (7, 8, 9)),
+            "value is 2",
+            "value is 3",
+        ]
+        counts = [driver.session.breakpoints.get(id).hit_count for id in range(1, 8)]
+        assert counts == [0, 3, 10, 10, 2, 5, 2]
 
-    run_session(work, loop, *(f"{place} {suffix}" for suffix in suffixes), env=env)
+    run_session(work, loop, *(f"sample_pybind.cpp:17 {suffix}" for suffix in suffixes), *alone, env=env)
     assert capfd.readouterr().out == "52.0\n"
 
 
-def test_temporary(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert driver.session.breakpoints.all() == []
-        await driver.session.resume()
-        await driver.exit()
-
-    run_session(work, loop, "sample_pybind.cpp:17 tbreak", env=env)
-
-
-def test_a_thread_by_name(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert stop.thread.name == "sample-thread" and stop.thread.tid != driver.session.pid
-        await driver.session.resume()
-        await driver.exit()
-
-    run_session(work, loop, '(anonymous namespace)::scale thread "sample-thread"', env=env)
-
-
-def test_a_thread_by_its_id(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.session.breakpoints.add(f"sample_pybind.cpp:22 thread {driver.session.pid}")
-        values = []
-        for _ in range(2):
-            stop = await driver.resume()
-            assert (
-                stop.thread.tid == driver.session.pid and name(stop.frame) == "(anonymous namespace)::scale"
-            )
-            values.append(await driver.session.native.user_command("output value"))
-        assert values == ["1", "3"]
-        await driver.session.resume()
-        await driver.exit()
-
-    run_session(work, loop, "sample_pybind.cpp:17 tbreak", env=env)
-
-
-def test_an_address_in_a_library(loop: Path, env: Env, native_samples: Path) -> None:
-    [library] = native_samples.glob("sample_pybind*.so")
-    symbols = subprocess.run(["nm", "-C", library], capture_output=True, text=True, check=True).stdout
-    [row] = [
-        line for line in symbols.splitlines() if line.endswith("(anonymous namespace)::add(double, double)")
+def test_throw_shows_type_text_and_both_lines(loop: Path, env: Env) -> None:
+    thrown = [
+        ("std::runtime_error", "value is negative", "helper.cpp:46", "loop.py:13", (1, 2)),
+        ("sample::SensorError", "reading above 100", "helper.cpp:39", "loop.py:12", (1, 2, 3)),
     ]
-    offset = int(row.split()[0], 16)
 
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame)
-        [location] = driver.session.breakpoints.get(1).locations
-        assert stop.frame.pc == location.address and location.library == str(library)
-        assert name(stop.frame) == "(anonymous namespace)::add"
-        await driver.finish_run()
-
-    run_session(work, loop, f"{library.name}+{offset:#x}", env=env)
-
-
-THROWN = [
-    ("throw", ["sample::SensorError", "std::runtime_error"]),
-    ("throw:std::runtime_error", ["sample::SensorError", "std::runtime_error"]),
-    ("throw:SensorError", ["sample::SensorError"]),
-]
-
-
-@pytest.mark.parametrize(("spec", "types"), THROWN)
-def test_throw_shows_type_text_and_both_lines(loop: Path, env: Env, spec: str, types: list[str]) -> None:
-    texts = {"sample::SensorError": "reading above 100", "std::runtime_error": "value is negative"}
-    lines = {"sample::SensorError": (39, 12), "std::runtime_error": (46, 13)}
-
-    async def work(driver: Driver) -> None:
-        seen = []
-        stop = await driver.stop()
-        for number in range(len(types)):
-            assert stop.description is not None and stop.frame is not None
-            type_ = stop.description.partition(": ")[0]
-            seen.append(type_)
-            native, python = lines[type_]
-            assert texts[type_] in stop.description
-            assert f"helper.cpp:{native}" in stop.description and f"loop.py:{python}" in stop.description
-            if number + 1 < len(types):
-                stop = await driver.resume()
-        assert sorted(seen) == sorted(types)
-        await driver.session.resume()
+        for type_, *texts, ids in thrown:
+            assert stop.breakpoints == ids
+            said = stop.description
+            assert said is not None and said.partition(": ")[0] == type_
+            assert [text for text in texts if text not in said] == [], said
+            await driver.session.resume()
+            if type_ == "std::runtime_error":
+                stop = await driver.stop()
         await driver.exit()
 
-    run_session(work, loop, spec, env=env)
+    run_session(work, loop, "throw", "throw:std::runtime_error", "throw:SensorError", env=env)
 
 
 def test_what_would_change_the_program_is_refused() -> None:
@@ -252,33 +200,11 @@ def test_what_would_change_the_program_is_refused() -> None:
         check_expression(text)
 
 
-def test_a_refused_breakpoint_leaves_nothing(loop: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        with pytest.raises(SpecError):
-            await driver.session.breakpoints.add("capi_outer if x = 3")
-        assert [row.id for row in driver.session.breakpoints.all()] == [1]
-        assert driver.session.breakpoints.get(1).state is BreakpointState.VERIFIED
-        await driver.finish_run()
-
-    run_session(work, loop, "sample_pybind.cpp:17", env=env)
-
-
 def test_log_texts_are_taken_apart() -> None:
     assert split_log("a {b} c {d[{1}]}") == (["a ", " c ", ""], ["b", "d[{1}]"])
     assert split_log("{{x}} {y}") == (["{x} ", ""], ["y"])
     assert split_log(r"\{x\} {y}") == (["{x} ", ""], ["y"])
     assert split_log("") == ([""], [])
-
-
-def test_gdb_prints_a_log_text_by_itself(loop: Path, env: Env, capfd: pytest.CaptureFixture[str]) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.exit()
-        assert driver.console == "a is 8\na is 9\n"
-        assert driver.session.breakpoints.get(1).hit_count == 2
-
-    run_session(work, loop, 'sample_pybind.cpp:17 log "a is {a}" if a > 7', env=env)
-    assert capfd.readouterr().out == "52.0\n"
 
 
 JIT_RUN = [
@@ -312,75 +238,10 @@ def test_the_preset_jit_run_walks_the_chain_in_order(operators: OperatorTable) -
     assert -1 not in places and places == sorted(places), seen
 
 
-JIT_SCRIPT = [
-    "script",
-    "get_jit_def",
-    "build_def",
-    "script_compile_function",
-    "didFinishEmitFunction",
-    "preoptimizeGraph",
-]
-
-
-@pytest.mark.torch
-@pytest.mark.slow
-def test_the_preset_jit_script_stops_once_at_each_place_of_a_users_call(operators: OperatorTable) -> None:
-    async def work(driver: Driver) -> list[str]:
-        seen: list[str] = []
-        stop = await driver.stop()
-        while True:
-            lines = list(map(name, (await driver.stack()).visible()))
-            assert any(line.startswith("jit_script.py:") for line in lines), lines
-            seen.append((stop.frame.function if stop.frame else "").removeprefix("torch::jit::"))
-            if "preoptimizeGraph" in seen[-1]:
-                break
-            stop = await driver.resume()
-        await driver.finish_run()
-        return seen
-
-    script = support.SAMPLES / "jit_script.py"
-    seen = run_session(work, script, "preset:jit-script", operators=operators, just_my_code=False)
-    assert seen == JIT_SCRIPT
-
-
-JIT_HELPERS = """\
-import torch
-
-def doubled(x: torch.Tensor) -> torch.Tensor:
-    return x * 2
-
-def doubled_and_one(x: torch.Tensor) -> torch.Tensor:
-    return doubled(x) + 1
-
-@torch.jit.script
-def first(x: torch.Tensor) -> torch.Tensor:
-    return doubled_and_one(x) + doubled(x)
-
-@torch.jit.script
-def second(x: torch.Tensor) -> torch.Tensor:
-    return torch.nn.functional.dropout(first(x), 0.5)
-
-for _ in range(3):
-    second(torch.ones(2))
-"""
-
-
-@pytest.mark.torch
-@pytest.mark.slow
-def test_the_preset_jit_script_stops_for_the_users_calls_and_not_for_the_functions_that_they_call(
-    tmp_path: Path, operators: OperatorTable
-) -> None:
-    program = tmp_path / "helpers.py"
-    program.write_text(JIT_HELPERS)
-
-    seen = run_session(
-        functions_to_the_end, program, "preset:jit-script", operators=operators, just_my_code=False
-    )
-    assert seen == [*JIT_SCRIPT[:-1], *JIT_SCRIPT]
-
-
 RECURSIVE = """\
 def count_down(n):
+    left = n
+    left = n
     left = n
     return left and count_down(n - 1)
 
@@ -392,29 +253,27 @@ twice()
 """
 
 
-@pytest.mark.parametrize("function", ["count_down", "recursive.count_down"])
-def test_only_the_outermost_call(tmp_path: Path, function: str) -> None:
+def test_only_the_outermost_call_stops(tmp_path: Path) -> None:
     program = tmp_path / "recursive.py"
     program.write_text(RECURSIVE)
 
-    async def work(driver: Driver) -> list[str]:
-        seen: list[str] = []
+    async def work(driver: Driver) -> dict[tuple[int, ...], list[str]]:
+        seen: dict[tuple[int, ...], list[str]] = {}
         while isinstance(event := await driver.next(Stopped, Exited), Stopped):
             frame = next(one for one in (await driver.stack()).visible() if isinstance(one, PythonFrame))
-            tid, inspector = event.stop.thread.tid, driver.session.inspector
-            seen.append((await inspector.evaluate("n", tid, frame, frame.language)).value)
+            value = await driver.session.inspector.evaluate("n", event.stop.thread.tid, frame, frame.language)
+            seen.setdefault(event.stop.breakpoints, []).append(value.value)
             await driver.session.resume()
         return seen
 
-    assert run_session(work, program, f"recursive.py:2 outermost {function}") == ["2", "1"]
+    functions = ["count_down", "recursive.count_down", "other.count_down"]
+    places = [f"recursive.py:{line} outermost {function}" for line, function in enumerate(functions, 2)]
     # Of a function that is not on the stack no call is an inner one.
-    assert run_session(work, program, "recursive.py:2 outermost other.count_down") == [
-        "2",
-        "1",
-        "0",
-        "1",
-        "0",
-    ]
+    assert run_session(work, program, *places) == {
+        (1,): ["2", "1"],
+        (2,): ["2", "1"],
+        (3,): ["2", "1", "0", "1", "0"],
+    }
 
 
 SIGNALS = """\
