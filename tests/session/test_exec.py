@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -90,63 +91,57 @@ def test_another_python_is_debugged_as_the_first_was(
     )
 
 
-def through(kind: str, tmp_path: Path, script: Path) -> str:
-    """The line that leads to ``script`` in a certain way."""
-    python = sys.executable
-    if kind == "script":
-        script.write_text(
-            f"#!{python}\n{script.read_text()}".replace("\nimport os, sys\n", "\nimport os, sys; ", 1)
-        )
+# How a program may replace itself with the next. Each of them is debugged, the last one is ``second.py``.
+WAYS = {
+    "shell": "os.execv('/bin/sh', ['sh', '-c', 'exec {python} {next} \"a b\" \"\"'])",
+    "env": "os.execvp('env', ['env', '{python}', '{next}', 'a b', ''])",
+    "thread": "import threading; t = threading.Thread(target=lambda: "
+    "os.execv('{python}', ['python', '{next}', 'a b', ''])); t.start(); t.join()",
+    "failure": "try: os.execv('/nonexistent', ['x'])\nexcept OSError: pass\n"
+    "os.execv('{python}', ['python', '{next}', 'a b', ''])",
+    "script": "os.execv('{next}', ['{next}', 'a b', ''])",
+    "empty": "os.execve('{python}', ['python', '{next}', 'a b', ''], {{}})",
+}
+
+
+def test_by_whichever_way(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    last = second(tmp_path)
+    scripts = [tmp_path / f"{way}.py" for way in list(WAYS)[1:]] + [last]
+    text = f"#!{sys.executable}\n" + SECOND.format(native=str(build_native(sys.executable)))
+    head = text.replace("\nimport os, sys\n", "\nimport os, sys; ", 1).partition("\nours = ")[0]
+    calls = [
+        way.format(python=sys.executable, next=script)
+        for way, script in zip(WAYS.values(), scripts, strict=True)
+    ]
+    for script, call_ in zip(scripts[:-1], calls[1:], strict=True):
+        script.write_text(f"{head}\n\nwork(1)\n{call_}\n")
         script.chmod(0o755)
-        return f"os.execv({str(script)!r}, [{str(script)!r}, 'a b', ''])"
-    if kind == "env":
-        return f"os.execvp('env', ['env', {python!r}, {str(script)!r}, 'a b', ''])"
-    if kind == "shell":
-        return f"os.execv('/bin/sh', ['sh', '-c', 'exec {python} {script} \"a b\" \"\"'])"
-    if kind == "empty environment":
-        return f"os.execve({python!r}, ['python', {str(script)!r}, 'a b', ''], {{}})"
-    if kind == "from a thread":
-        return (
-            "import threading; t = threading.Thread(target=lambda: "
-            f"os.execv({python!r}, ['python', {str(script)!r}, 'a b', ''])); t.start(); t.join()"
-        )
-    if kind == "after a failure":
-        return (
-            "try:\n    os.execv('/nonexistent', ['x'])\nexcept OSError:\n    pass\n"
-            f"os.execv({python!r}, ['python', {str(script)!r}, 'a b', ''])"
-        )
-    assert kind == "twice"
-    again = tmp_path / "again.py"
-    again.write_text(f"import os\nos.execv({python!r}, ['python', {str(script)!r}, 'a b', ''])\n")
-    return f"os.execv({python!r}, ['python', {str(again)!r}])"
-
-
-WAYS = ["shell", "script", "empty environment", "from a thread", "twice", "env", "after a failure"]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_by_whichever_way(way: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    script = second(tmp_path)
 
     async def work(driver: Driver) -> None:
-        await both_languages(driver, script)
+        for script in scripts[:-1]:
+            stop = await driver.stop()
+            assert stop.reason is Reason.BREAKPOINT and name(stop.frame) == f"{script.name}:6", stop
+            stop = await driver.resume()
+            assert stop.reason is Reason.BREAKPOINT and name(stop.frame) == "capi_add", stop
+            await driver.session.resume()
+        await both_languages(driver, last)
         assert (await driver.finish_run()).code == 7
 
-    run_session(work, first(tmp_path, through(way, tmp_path, script)), f"{script}:6", "capi_add")
-    samples = str(Path(__file__).parents[2] / "samples")
-    expected = "None" if way == "empty environment" else samples
-    assert capfd.readouterr().out == PRINTED.format(expected)
+    places = [f"{script}:6" for script in scripts]
+    run_session(work, first(tmp_path, calls[0]), *places, "capi_add")
+    assert capfd.readouterr().out == PRINTED.format("None")
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["-I"], "-I keeps the debugger out"),
-        (["-X", "dev", "-SB"], "-SB keeps"),
-        (["-E"], "-E keeps"),
-        ([], ""),
-    ],
-)
+# Options that keep what the environment says from Python.
+KEPT_OUT = [
+    (["-I"], "-I keeps the debugger out"),
+    (["-X", "dev", "-SB"], "-SB keeps"),
+    (["-E"], "-E keeps"),
+    ([], ""),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), KEPT_OUT)
 def test_a_python_that_reads_no_environment_says_so(options: list[str], words: str, tmp_path: Path) -> None:
     script = second(tmp_path)
 
@@ -217,29 +212,24 @@ def test_a_breakpoint_that_both_programs_have_is_bound_in_each(tmp_path: Path) -
     run_session(work, first(tmp_path, call(sys.executable, script), before), "capi_add")
 
 
-@pytest.mark.parametrize("step", ["next", "step", "finish"])
-def test_a_step_over_the_call_ends_with_the_program(step: str, tmp_path: Path) -> None:
-    script = second(tmp_path)
+def test_a_step_over_the_call_ends_with_the_program_and_exceptions_of_the_new_one_stop(
+    tmp_path: Path,
+) -> None:
+    kinds = ["next", "step", "finish"]
+    scripts = [tmp_path / f"{kind}.py" for kind in kinds] + [tmp_path / "raises.py"]
+    for script, following in pairwise(scripts):
+        script.write_text(f"import os\n{call(sys.executable, following)}\n")
+    scripts[-1].write_text("def f():\n    raise KeyError('x')\nf()\n")
 
     async def work(driver: Driver) -> None:
-        await driver.stop()
-        stop = await driver.step(step)
-        assert name(stop.frame) == "second.py:6"
-        assert (await driver.finish_run()).code == 7
-
-    run_session(work, first(tmp_path, call(sys.executable, script)), "first.py:2", f"{script}:6")
-
-
-def test_exceptions_of_the_new_program_stop(tmp_path: Path) -> None:
-    script = tmp_path / "second.py"
-    script.write_text("def f():\n    raise KeyError('x')\nf()\n")
-
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert stop.reason is Reason.EXCEPTION and name(stop.frame).startswith("second.py"), stop
+        assert name((await driver.stop()).frame) == "next.py:2"
+        for kind, following in zip(kinds, scripts[1:], strict=True):
+            stop = await driver.step(kind)
+            assert name(stop.frame) == f"{following.name}:2"
+        assert stop.reason is Reason.EXCEPTION
         assert (await driver.finish_run()).code == 1
 
-    run_session(work, first(tmp_path, call(sys.executable, script)), "uncaught")
+    run_session(work, scripts[0], *(f"{script}:2" for script in scripts[:-1]), "uncaught")
 
 
 LONG = """\

@@ -14,26 +14,37 @@ pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 PROGRAM = """\
 import sys, torch
-def load():
-    torch.ops.load_library(sys.argv[1])
-load()
+def load(library):
+    torch.ops.load_library(library)
 x = torch.ones(2)
+load(sys.argv[1])
+torch.ops.simple.twice(x, 2.0)
+load(sys.argv[2])
 torch.ops.sample.scale(x, 2.0)
 torch.ops.sample.boxed_echo(x, 1, 1.0, True, "a", [1])
 """
 
 
-def test_kernels_of_an_extension(tmp_path: Path, torch_extension: Path, operators: OperatorTable) -> None:
+def test_kernels_of_extensions(tmp_path: Path, torch_extension: Path, operators: OperatorTable) -> None:
+    """The first library has sample::scale as simple::twice, a name that no function has: its kernel is scale still."""
+    contents = (torch_extension / "sample_operators.so").read_bytes()
+    renamed = tmp_path / "renamed.so"
+    for own, other in ((b"sample", b"simple"), (b"scale", b"twice"), (b"boxed_echo", b"other_echo")):
+        contents = contents.replace(own + b"(", other + b"(").replace(b"\0%b\0" % own, b"\0%b\0" % other)
+    renamed.write_bytes(contents)
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     library = str(torch_extension / "sample_operators.so")
 
     async def work(driver: Driver) -> None:
+        breakpoints = driver.session.breakpoints
         stop = await driver.stop()
         assert name(stop.frame) == "sample::scale" and stop.breakpoints == (1,)
-        breakpoints = driver.session.breakpoints
-        assert breakpoints.get(1).state is BreakpointState.VERIFIED
-        assert breakpoints.get(1).locations[0].library == library
+        assert len(breakpoints.get(1).locations) == 1
+        stop = await driver.resume()
+        assert name(stop.frame) == "sample::scale" and stop.breakpoints == (2,)
+        assert breakpoints.get(2).state is BreakpointState.VERIFIED
+        assert breakpoints.get(2).locations[0].library == library
         [row] = await breakpoints.add("sample::boxed_echo.default@kernel")  # registered long since
         assert row.state is BreakpointState.VERIFIED
         assert (await breakpoints.add("sample::nothing@kernel"))[0].state is BreakpointState.PENDING
@@ -42,25 +53,6 @@ def test_kernels_of_an_extension(tmp_path: Path, torch_extension: Path, operator
         await driver.session.resume()
         await driver.exit()
 
-    options = {"args": (library,)}
-    run_session(work, program, "sample::scale@kernel", operators=operators, launch_options=options)
-
-
-def test_a_name_that_no_function_has(tmp_path: Path, torch_extension: Path, operators: OperatorTable) -> None:
-    """The operator sample::scale under the name sample::twice: its kernel is sample::scale still."""
-    contents = (torch_extension / "sample_operators.so").read_bytes()
-    renamed = contents.replace(b"scale(Tensor", b"twice(Tensor").replace(b"\0scale\0", b"\0twice\0")
-    library = tmp_path / "renamed.so"
-    library.write_bytes(renamed)
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM.replace("sample.scale", "sample.twice"))
-
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert name(stop.frame) == "sample::scale" and stop.breakpoints == (1,)
-        assert len(driver.session.breakpoints.get(1).locations) == 1
-        await driver.session.resume()
-        await driver.exit()
-
-    options = {"args": (str(library),)}
-    run_session(work, program, "sample::twice", operators=operators, launch_options=options)
+    options = {"args": (str(renamed), library)}
+    specs = ("simple::twice", "sample::scale@kernel")
+    run_session(work, program, *specs, operators=operators, launch_options=options)

@@ -14,16 +14,6 @@ from tests.session.driver import Driver, name, run_session
 
 Env = dict[str, str]
 
-GENERATOR = """\
-def numbers():
-    yield 1
-    yield 2
-total = 0
-for n in numbers():
-    total += n
-print(total)
-"""
-
 RAISING = """\
 def broken():
     raise ValueError
@@ -37,12 +27,22 @@ def generator():
     for n in numbers(): pass
 def called():
     function()
-for function_of in generator, called:
+for function_of in generator, called, generator, called:
     try:
         function_of()
     except ValueError:
         caught = True
 end = True
+"""
+
+GENERATOR = """\
+def numbers():
+    yield 1
+    yield 2
+total = 0
+for n in numbers():
+    total += n
+print(total)
 """
 
 COROUTINE = """\
@@ -55,6 +55,7 @@ async def main():
     task = asyncio.create_task(inner(2))
     second = await task
     return first + second
+print(asyncio.run(main()))
 print(asyncio.run(main()))
 """
 
@@ -125,74 +126,44 @@ def lines(*numbers: int) -> list[str]:
 
 
 @pytest.mark.parametrize("version", rows.versions())
-def test_a_generator_is_entered_at_each_value_and_left_by_finish(tmp_path: Path, version: str) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await steps(driver, "step") == lines(2)
-        assert await steps(driver, "step step step") == lines(6, 5, 3)
-        assert await steps(driver, "finish") == lines(5)
-        await driver.finish_run()
-
-    python = {"python": str(support.other_interpreter(version))}
-    run_session(work, write(tmp_path, GENERATOR), "program.py:5", launch_options=python)
-
-
-@pytest.mark.parametrize("kind", ["next", "finish"])
-@pytest.mark.parametrize("version", rows.versions())
-def test_a_step_in_a_function_that_an_exception_leaves_ends_in_its_caller(
-    tmp_path: Path, version: str, kind: str
-) -> None:
-    """debugpy lost it in generators, and from 3.12 on everywhere: the program ran to its end."""
+def test_steps_of_generators_and_of_functions_that_an_exception_leaves(tmp_path: Path, version: str) -> None:
+    """debugpy lost such a step in generators, and from 3.12 on everywhere: the program ran to its end."""
 
     async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await steps(driver, kind) == lines(10)
-        assert lines(16)[0] in await steps(driver, "next next")
+        for kind in ("next", "finish"):
+            await (driver.stop() if kind == "next" else driver.resume())
+            assert await steps(driver, kind) == lines(10)
+            assert lines(16)[0] in await steps(driver, "next next")
+            await driver.resume()
+            assert await steps(driver, kind) == lines(12)
+            assert lines(16)[0] in await steps(driver, "next next next")
         await driver.resume()
-        assert await steps(driver, kind) == lines(12)
-        assert lines(16)[0] in await steps(driver, "next next next")
+        assert await steps(driver, "step") == lines(20)
+        assert await steps(driver, "step step step") == lines(24, 23, 21)
+        assert await steps(driver, "finish") == lines(23)
         assert (await driver.finish_run()).code == 0
 
     python = {"python": str(support.other_interpreter(version))}
-    run_session(work, write(tmp_path, RAISING), "program.py:5", "program.py:8", launch_options=python)
+    places = [f"program.py:{line}" for line in (5, 8, 23)]
+    run_session(work, write(tmp_path, RAISING + GENERATOR), *places, launch_options=python)
 
 
-def test_steps_stay_in_a_coroutine_over_its_awaits(tmp_path: Path) -> None:
+def test_steps_of_coroutines_decorated_functions_and_callbacks_of_libraries(tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         assert await steps(driver, "next next next") == lines(7, 8, 9)
-        await driver.finish_run()
-
-    run_session(work, write(tmp_path, COROUTINE), "program.py:6")
-
-
-def test_an_awaited_coroutine_is_entered_and_left(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+        await driver.resume()
         assert await steps(driver, "step") == lines(3)
         assert await steps(driver, "next next") == lines(4, 6)
-        await driver.finish_run()
-
-    run_session(work, write(tmp_path, COROUTINE), "program.py:6")
-
-
-def test_a_decorated_function_is_entered_by_its_wrapper(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await steps(driver, "step step finish finish") == lines(5, 10, 5, 11)
-        await driver.finish_run()
-
-    run_session(work, write(tmp_path, DECORATOR), "program.py:11")
-
-
-def test_code_of_libraries_is_passed_over_and_a_callback_of_it_entered(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+        await driver.resume()
+        assert await steps(driver, "step step finish finish") == lines(16, 21, 16, 22)
+        await driver.resume()
         stop = await driver.step("step")
         assert isinstance(stop.frame, PythonFrame) and stop.frame.function == "<lambda>"
         await driver.finish_run()
 
-    run_session(work, write(tmp_path, DECORATOR), "program.py:12")
+    places = ("program.py:6", "program.py:22", "program.py:23")
+    run_session(work, write(tmp_path, COROUTINE + DECORATOR), *places)
 
 
 async def where(driver: Driver, line: int) -> Stop:

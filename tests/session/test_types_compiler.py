@@ -63,18 +63,19 @@ class Rig:
     def go(self) -> None:
         (self.folder / "go").touch()
 
+    def compile_by(self, compiler: str, then: str = FAILS) -> None:
+        """From now on by another compiler, from which alone layouts come, and which waits."""
+        for mark in ("pid", "go"):
+            (self.folder / mark).unlink(missing_ok=True)
+        self.run.send("gdb set dualdbg layouts types-object")
+        self.run.send(f"gdb set dualdbg compiler {waiting_compiler(Path(compiler), self.folder, then)}")
+        assert "is being compiled (" in self.argument()
+        assert is_running(self.compiler())
+
     def notice(self, text: str) -> dict[str, Any]:
         while text not in (event := self.run.next("notice"))["message"]:
             pass
         return event
-
-
-def by_compiler(folder: Path, cache: Path, then: str) -> Rig:
-    """A session with no other layouts than those of a compiler that waits."""
-    rig = Rig(folder, {"XDG_CACHE_HOME": str(cache)})
-    rig.run.send("gdb set dualdbg layouts types-object")
-    rig.run.send(f"gdb set dualdbg compiler {waiting_compiler(folder / 'compiler', folder, then)}")
-    return rig
 
 
 def unknown(folder: Path, tables: str, then: str | None) -> Rig:
@@ -95,18 +96,30 @@ def unknown(folder: Path, tables: str, then: str | None) -> Rig:
     )
 
 
-def test_a_pytorch_for_which_there_is_no_table_is_compiled_beside_the_session(tmp_path: Path) -> None:
-    """Nothing is set or asked for: the first value has it done."""
-    rig = unknown(tmp_path, "none", FAILS)
+def test_where_no_table_fits_the_types_are_compiled_beside_the_session(tmp_path: Path) -> None:
+    """Nothing is set or asked for: the first value has it done. The session goes on, and says why it failed."""
+    rig = unknown(tmp_path, "torch-2.12.*", FAILS)
     assert "is being compiled (" in rig.argument()
     assert rig.run.next("progress")["what"].startswith("compiling the types of PyTorch")
-    rig.run.send("continue")
-    rig.stopped()
-    assert is_running(rig.compiler())
+    compiler = rig.compiler()
+    for command in ("finish", "continue", "finish", "continue"):
+        rig.run.send(command)
+        rig.stopped()
+    assert is_running(compiler)
+    assert "is being compiled (" in rig.argument()
     rig.go()
     assert "out of luck" in rig.notice("could not be compiled")["message"]
+    assert "out of luck" in rig.argument()
+
+    rig.run.send("gdb set dualdbg compiler no-such-compiler")
+    said = rig.argument()
+    assert "does not fit this process" in said
+    assert "no compiler 'no-such-compiler'" in said
+
+    rig.compile_by(f"{tmp_path / 'another'}")
     rig.run.send("quit")
     rig.run.finish()
+    assert not is_running(rig.compiler()), "the compiler ends with the session"
 
 
 def test_without_a_compiler_a_table_that_fits_the_running_library_is_used(tmp_path: Path) -> None:
@@ -117,65 +130,26 @@ def test_without_a_compiler_a_table_that_fits_the_running_library_is_used(tmp_pa
     assert not [event for event in rig.run.seen if event["event"] == "progress"]
 
 
-def test_without_a_compiler_and_a_table_that_fits_it_says_what_is_missing(tmp_path: Path) -> None:
-    rig = unknown(tmp_path, "torch-2.12.*", None)
-    said = rig.argument()
-    assert "does not fit this process" in said
-    assert "no compiler 'g++'" in said
-    rig.run.send("quit")
-    rig.run.finish()
-
-
-def test_the_session_goes_on_and_says_why_it_failed(tmp_path: Path) -> None:
-    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
-    assert "is being compiled (" in rig.argument()
-    compiler = rig.compiler()
-    assert rig.run.next("progress")["what"].startswith("compiling the types of PyTorch")
-    for command in ("finish", "continue", "finish"):
-        rig.run.send(command)
-        rig.stopped()
-    rig.run.send("continue")
-    rig.stopped()
-    assert is_running(compiler)
-    assert "is being compiled (" in rig.argument()
-    rig.go()
-    assert "out of luck" in rig.notice("could not be compiled")["message"]
-    assert "out of luck" in rig.argument()
-    rig.run.send("quit")
-    rig.run.finish()
-
-
-def test_the_compiler_ends_with_the_session(tmp_path: Path) -> None:
-    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
-    rig.argument()
-    compiler = rig.compiler()
-    rig.run.send("quit")
-    rig.run.finish()
-    assert not is_running(compiler)
-
-
-def test_the_compiler_ends_where_the_session_is_killed(tmp_path: Path) -> None:
-    rig = by_compiler(tmp_path, tmp_path / "cache", FAILS)
-    rig.argument()
-    compiler = rig.compiler()
-    rig.run.process.kill()
-    wait_until(lambda: not is_running(compiler), what="the compiler has ended")
-
-
 @pytest.mark.slow
 def test_values_are_shown_when_the_types_are_there(tmp_path: Path) -> None:
-    """By the real compiler, of the real headers. The next session finds them."""
+    """By the real compiler, of the real headers. The next session finds them; where it is killed, its compiler ends."""
     real = require(shutil.which("g++"), "a C++ compiler")
-    rig = by_compiler(tmp_path, tmp_path / "cache", f'exec {real} "$@"')
-    assert "is being compiled (" in rig.argument()
+    env = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    rig = Rig(tmp_path, env)
+    rig.compile_by(f"{tmp_path / 'compiler'}", f'exec {real} "$@"')
     rig.go()
     rig.notice("are compiled (")
     assert rig.argument() == "float32 [2] cpu"
     rig.run.send("quit")
     rig.run.finish()
+
+    again = Rig(tmp_path, env)
     (tmp_path / "pid").unlink()
-    again = by_compiler(tmp_path, tmp_path / "cache", FAILS)
+    again.run.send("gdb set dualdbg layouts types-object")
+    again.run.send(f"gdb set dualdbg compiler {tmp_path / 'compiler'}")
     assert again.argument() == "float32 [2] cpu"
-    again.run.send("quit")
-    again.run.finish()
     assert not (tmp_path / "pid").exists()
+    again.compile_by(f"{tmp_path / 'another'}")
+    compiler = again.compiler()
+    again.run.process.kill()
+    wait_until(lambda: not is_running(compiler), what="the compiler has ended")
