@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, PythonFrame, Reason, Role, Stopped
-from tests import rows
 from tests.session.driver import Driver, name, run_session
 from tests.support import require
 
@@ -24,10 +23,11 @@ def twice(v):
 a = sample_rust.tally(2)
 b = sample_rust.area(3)
 c = sample_rust.call_back(twice)
-try:
-    sample_rust.checked(-1)
-except RuntimeError as error:
-    kept = error
+for _ in range(3):
+    try:
+        sample_rust.checked(-1)
+    except RuntimeError as error:
+        kept = error
 print(a, b, c, kept)
 """
 
@@ -98,10 +98,11 @@ async def where(driver: Driver) -> str:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_function_of_rust_stops_by_its_name_and_is_left_by_steps(
-    tmp_path: Path, rust_samples: Path, level: str
-) -> None:
+def test_functions_of_rust_and_their_panics(tmp_path: Path, rust_samples: Path, level: str) -> None:
+    """One run: by name, variables, expressions and results; steps through the languages; a panic is an exception."""
+
     async def work(driver: Driver) -> None:
+        breakpoints = driver.session.breakpoints
         stop = await driver.stop()
         assert (stop.reason, stop.breakpoints) == (Reason.BREAKPOINT, (1,))
         frames = (await driver.stack()).visible()
@@ -111,108 +112,73 @@ def test_a_function_of_rust_stops_by_its_name_and_is_left_by_steps(
             "program.py:5",
         ]
         assert all(isinstance(one, NativeFrame) and one.source_language == "rust" for one in frames[:2])
+        if level == "O0":
+            await variables_expressions_and_lines(driver)
         await driver.step("finish")
         assert (await driver.names())[0] == "sample_rust::rust_tally"
         await driver.step("finish")
         assert (await driver.names())[0] == "program.py:5"
-        await driver.finish_run()
+        if level == "O0":
+            await results_and_callbacks(driver)
 
-    run_session(work, program(tmp_path, RUST), "sample_rust::tally", env=env(rust_samples, level))
-
-
-def test_what_a_function_of_rust_returns(tmp_path: Path, rust_samples: Path) -> None:
-    async def work(driver: Driver) -> list[tuple[str, str]]:
-        found = []
-        await driver.stop()
-        for _ in range(2):
-            result = (await driver.step("finish")).result
-            assert result is not None
-            found.append((result.type, result.value.partition(";")[0]))
-            if len(found) == 1:
-                await driver.resume()
-        await driver.finish_run()
-        return found
-
-    text = "import sample_rust\nsample_rust.area(4)\n"
-    found = run_session(work, program(tmp_path, text), "grown", "area", env=env(rust_samples, "O0"))
-    # Rust has no rules for how a structure comes back.
-    unknown = "<not known: where such a value is returned"
-    assert found == [("sample_rust::shapes::Square", unknown), ("i64", "25")]
-
-
-def test_steps_variables_and_expressions_are_rusts_own(tmp_path: Path, rust_samples: Path) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        tid, inspector = stop.thread.tid, driver.session.inspector
-        frame = (await driver.stack()).visible()[0]
-        values = {row.name: (row.type, row.value) for row in await inspector.variables(tid, frame)}
-        assert values == {"values": ("&[i64]", "&[i64] [1, 2, 3]"), "step": ("i64", "2")}
-        for expression, value in (("step + 1", "3"), ("values[1]", "2"), ("step == 2", "true")):
-            assert (await inspector.evaluate(expression, tid, frame, frame.language)).value == value
-        assert await lines(driver, ["next", "next", "step", "step", "finish"]) == [
-            *("sample_rust::tally:78", "sample_rust::tally:79"),
-            *("sample_rust::weigh:86", "sample_rust::weigh:87", "sample_rust::tally:79"),
+        throws = [
+            (await breakpoints.add(f"throw{type_}"))[0].id for type_ in ("", ":panic", ":std::exception")
         ]
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path, RUST), "sample_rust::tally if step == 2", env=env(rust_samples, "O0"))
-
-
-def test_a_step_goes_from_python_to_rust_to_python_and_back(tmp_path: Path, rust_samples: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await lines(driver, ["step"] * 8) == [
-            *("sample_rust::rust_call_back:123", "sample_rust::rust_call_back:124"),
-            *("program.py:3", "program.py:4"),
-            *("sample_rust::rust_call_back:124", "sample_rust::rust_call_back:125"),
-            *("sample_rust::rust_call_back:127", "program.py:7"),
-        ]
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path, RUST), "program.py:7", env=env(rust_samples, "O0"))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("spec", ["throw", "throw:panic"])
-def test_a_panic_is_an_exception(tmp_path: Path, rust_samples: Path, level: str, spec: str) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert stop.description is not None
+        stop = await driver.resume()
+        assert stop.breakpoints == tuple(throws[:2]) and stop.description is not None
         assert stop.description.startswith(
             "panic: negative: -1, thrown in sample_rust::check at sample_rust.rs:104"
         )
-        assert stop.description.endswith("called from program.py:9")
+        assert stop.description.endswith("called from program.py:10")
+        for id in throws:
+            await breakpoints.remove(id)
+        await breakpoints.add("sample_rust::check if value < 0")
+        for kind in ("next", "finish"):
+            await driver.resume()
+            for _ in range(3):
+                await driver.step(kind)
+                if (found := await where(driver)).startswith("sample_rust::rust_checked:"):
+                    break
+                assert found.startswith("sample_rust::check:"), (kind, found)
+            assert found.startswith("sample_rust::rust_checked:"), kind
         assert (await driver.finish_run()).code == 0
 
+    spec = "sample_rust::tally" + (" if step == 2" if level == "O0" else "")
     run_session(work, program(tmp_path, RUST), spec, env=env(rust_samples, level))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("kind", rows.some(["next", "finish", "step", "until"], 2))
-def test_a_step_over_a_panic_ends_where_it_is_caught(
-    tmp_path: Path, rust_samples: Path, level: str, kind: str
-) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.session.breakpoints.remove(1)
-        for _ in range(3):
-            await driver.step(kind)
-            if (found := await where(driver)).startswith("sample_rust::rust_checked:"):
-                break
-            assert found.startswith("sample_rust::check:"), found
-        assert found.startswith("sample_rust::rust_checked:")
-        await driver.finish_run()
-
-    run_session(
-        work, program(tmp_path, RUST), "sample_rust::check if value < 0", env=env(rust_samples, level)
-    )
+async def variables_expressions_and_lines(driver: Driver) -> None:
+    tid, inspector = driver.session.pid, driver.session.inspector
+    frame = (await driver.stack()).visible()[0]
+    values = {row.name: (row.type, row.value) for row in await inspector.variables(tid, frame)}
+    assert values == {"values": ("&[i64]", "&[i64] [1, 2, 3]"), "step": ("i64", "2")}
+    for expression, value in (("step + 1", "3"), ("values[1]", "2"), ("step == 2", "true")):
+        assert (await inspector.evaluate(expression, tid, frame, frame.language)).value == value
+    assert await lines(driver, ["next", "next", "step", "step", "finish"]) == [
+        *("sample_rust::tally:78", "sample_rust::tally:79"),
+        *("sample_rust::weigh:86", "sample_rust::weigh:87", "sample_rust::tally:79"),
+    ]
 
 
-def test_a_panic_is_no_exception_of_another_type(tmp_path: Path, rust_samples: Path) -> None:
-    async def work(driver: Driver) -> None:
-        assert (await driver.exit()).code == 0
-
-    run_session(work, program(tmp_path, RUST), "throw:std::exception", env=env(rust_samples, "O0"))
+async def results_and_callbacks(driver: Driver) -> None:
+    breakpoints, found = driver.session.breakpoints, []
+    for spec in ("grown", "area", "program.py:7"):
+        await breakpoints.add(spec)
+    for _ in range(2):
+        await driver.resume()
+        result = (await driver.step("finish")).result
+        assert result is not None
+        found.append((result.type, result.value.partition(";")[0]))
+    # Rust has no rules for how a structure comes back.
+    unknown = "<not known: where such a value is returned"
+    assert found == [("sample_rust::shapes::Square", unknown), ("i64", "16")]
+    await driver.resume()
+    assert await lines(driver, ["step"] * 8) == [
+        *("sample_rust::rust_call_back:123", "sample_rust::rust_call_back:124"),
+        *("program.py:3", "program.py:4"),
+        *("sample_rust::rust_call_back:124", "sample_rust::rust_call_back:125"),
+        *("sample_rust::rust_call_back:127", "program.py:7"),
+    ]
 
 
 # -- Cython ---------------------------------------------------------------------------------------
@@ -274,49 +240,54 @@ def test_lines_of_optimised_cython_are_hit_and_not_at_import(tmp_path: Path, lan
     assert hit == set(range(1, len(lines) + 1))
 
 
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_step_enters_the_constructor_of_a_class_of_cython(
-    tmp_path: Path, language_samples: Path, level: str
-) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert await lines(driver, ["step", "finish"]) == ["sample_fast.Named.__init__:72", "program.py:2"]
-        await driver.finish_run()
-
-    text = "import sample_fast\nn = sample_fast.Named('x')\nprint(n)\n"
-    run_session(work, program(tmp_path, text), "program.py:2", env=env(language_samples, level))
+NAMED = {
+    "sample_fast.poly_sum": 5,
+    "sample_fast.twice": 7,
+    "sample_fast.numbers": 9,
+    "sample_fast.outer.inner": 10,
+    "Counter.increase": 12,
+    "Counter.value": 13,
+}
 
 
 @pytest.mark.parametrize("level", [*LEVELS, "bare"])
-@pytest.mark.parametrize(
-    ("spec", "line"),
-    rows.some(
-        [
-            ("sample_fast.poly_sum", 5),
-            ("Counter.increase", 12),
-            ("sample_fast.outer.inner", 10),
-            ("sample_fast.numbers", 9),
-            ("sample_fast.twice", 7),
-            ("Counter.value", 13),
-        ],
-        3,
-    ),
-)
-def test_a_function_of_cython_stops_by_its_own_name(
-    tmp_path: Path, language_samples: Path, level: str, spec: str, line: int
+def test_functions_of_cython_stop_by_their_own_names_and_steps_enter_them(
+    tmp_path: Path, language_samples: Path, level: str
 ) -> None:
+    """By steps: a constructor, and what is inlined into its wrapper where it is optimised."""
+    text = f"{CYTHON}n = f.Named('x')\na = f.poly_sum([1.0, 2.0], 3.0)\n"
+    last = len(text.splitlines())
+
     async def work(driver: Driver) -> None:
-        assert (await driver.stop()).breakpoints == (1,)
-        stack = await driver.stack()
-        native = [one for one in stack.visible() if isinstance(one, NativeFrame) and one.role.value == "user"]
-        assert spec.rpartition(".")[2] in (native[0].function or "")
-        assert (native[0].function or "").startswith("sample_fast.")
-        assert native[0].source_language == "cython"
-        python = next(one for one in stack.visible() if isinstance(one, PythonFrame))
-        assert python.line == line
+        stop = await driver.stop()
+        for number, (spec, line) in enumerate(NAMED.items(), 1):
+            while stop.breakpoints != (number,):  # a generator is come to more than once
+                assert stop.breakpoints == (number - 1,)
+                stop = await driver.resume()
+            stack = await driver.stack()
+            native = [
+                one for one in stack.visible() if isinstance(one, NativeFrame) and one.role is Role.USER
+            ]
+            assert spec.rpartition(".")[2] in (native[0].function or "")
+            assert (native[0].function or "").startswith("sample_fast.")
+            assert native[0].source_language == "cython"
+            python = next(one for one in stack.visible() if isinstance(one, PythonFrame))
+            assert python.line == line
+            stop = await driver.resume()
+        for row in driver.session.breakpoints.all():
+            await driver.session.breakpoints.remove(row.id)
+        if level != "bare":
+            await driver.session.breakpoints.add(f"program.py:{last - 1}")
+            await driver.resume()
+            constructed = ["sample_fast.Named.__init__:72", f"program.py:{last - 1}"]
+            assert await lines(driver, ["step", "finish", "next"]) == [*constructed, f"program.py:{last}"]
+            await driver.step("step")
+            assert (await where(driver)).startswith("sample_fast.poly_sum:")
         await driver.finish_run()
 
-    run_session(work, program(tmp_path, CYTHON), spec, env=env(language_samples, level))
+    run_session(
+        work, program(tmp_path, text), *NAMED, f"program.py:{last - 2}", env=env(language_samples, level)
+    )
 
 
 def test_steps_go_from_line_to_line_of_cython_and_into_callbacks(
@@ -338,16 +309,6 @@ def test_steps_go_from_line_to_line_of_cython_and_into_callbacks(
         await driver.finish_run()
 
     run_session(work, program(tmp_path, CYTHON), "program.py:5", env=env(language_samples, "O0"))
-
-
-def test_a_step_enters_what_was_inlined_into_its_wrapper(tmp_path: Path, language_samples: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.step("step")
-        assert (await where(driver)).startswith("sample_fast.poly_sum:")
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path, CYTHON), "program.py:5", env=env(language_samples, "O2"))
 
 
 def test_variables_of_cython_have_their_own_names(tmp_path: Path, language_samples: Path) -> None:
@@ -401,7 +362,7 @@ def test_a_function_of_fortran_stops_by_its_name(
     run_session(work, program(tmp_path, LIBRARIES), spec, env={"SAMPLES": folder})
 
 
-def test_a_parallel_region_is_that_of_its_function_and_says_who_started_it(
+def test_a_parallel_region_says_who_started_it_and_a_thread_of_the_c_library_does_not(
     tmp_path: Path, language_samples: Path
 ) -> None:
     async def work(driver: Driver) -> None:
@@ -414,6 +375,10 @@ def test_a_parallel_region_is_that_of_its_function_and_says_who_started_it(
         assert stack.origin.endswith(" in work::first_by_worker")
         main = await driver.session.inspector.stack(driver.session.pid)
         assert main.origin is None
+        stop = await driver.resume()
+        stack = await driver.session.inspector.stack(stop.thread.tid)
+        assert name(stack.frames[0]) == "work::count_up"
+        assert stack.origin is None
         await driver.finish_run()
 
     line = _line_of("sample_workers.cpp", "first = values[0]")
@@ -421,22 +386,9 @@ def test_a_parallel_region_is_that_of_its_function_and_says_who_started_it(
         work,
         program(tmp_path, LIBRARIES),
         f"sample_workers.cpp:{line}",
+        "work::count_up",
         env={"SAMPLES": str(language_samples / "O0")},
     )
-
-
-def test_a_thread_of_the_c_library_is_shown_without_a_start_that_nobody_knows(
-    tmp_path: Path, language_samples: Path
-) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        stack = await driver.session.inspector.stack(stop.thread.tid)
-        assert name(stack.frames[0]) == "work::count_up"
-        assert stack.origin is None
-        await driver.finish_run()
-
-    samples = {"SAMPLES": str(language_samples / "O0")}
-    run_session(work, program(tmp_path, LIBRARIES), "work::count_up", env=samples)
 
 
 def _line_of(file: str, text: str) -> int:
