@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import EvaluationError
-from dualdbg.model import Exited, Language, NativeFrame, Stopped, Value
+from dualdbg.model import Exited, Language, NativeFrame, Stop, Stopped, Value
 from tests.session.cxx_corpus import Function, Symbolic, library
 from tests.session.driver import Driver, run_session
 from tests.support import require
@@ -182,37 +182,51 @@ def small(folder: Path) -> Path:
 
 
 @ON_X86
-def test_arguments_are_shown_by_name_and_type(tmp_path: Path) -> None:
+def test_arguments_are_shown_by_name_and_type_and_logged_or_said_not_to_be_known(tmp_path: Path) -> None:
+    """Nothing tells that ``fee`` is static, or whether it has an argument more than it uses: it is called by its
+    address. There the registers are shown.
+    """
+
     async def work(driver: Driver) -> None:
+        inspector, pid = driver.session.inspector, driver.session.pid
         stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame)
-        inspector = driver.session.inspector
-        values = await inspector.variables(driver.session.pid, stop.frame)
-        shown = [(one.name, one.type, one.value) for one in values]
+        assert isinstance(stop.frame, NativeFrame) and stop.breakpoints == (3,)
+        rows = [(one.name, one.value) for one in await inspector.variables(pid, stop.frame)]
+        assert rows[:3] == [("this", "<not known>"), ("arg1", "<not known>"), ("arg2", "0.5")]
+        registers = {
+            "x86_64": ["$rdi", "$rsi", "$rdx", "$rcx", "$r8", "$r9"],
+            "aarch64": [f"$x{number}" for number in range(8)],
+        }
+        assert [name for name, _ in rows[3:]] == registers[platform.machine()]
+        with pytest.raises(EvaluationError, match="the value of arg1 is not known here"):
+            await inspector.evaluate("arg1 + 1", pid, stop.frame, Language.NATIVE)
+        await driver.session.breakpoints.remove(3)
+
+        stop = await driver.resume()
+        assert isinstance(stop.frame, NativeFrame) and stop.breakpoints == (1,)
+        shown = [(one.name, one.type, one.value) for one in await inspector.variables(pid, stop.frame)]
         assert [shown[0][:2], *shown[1:]] == [
             ("this", "Account*"),
             ("arg1", "int", "2"),
             ("arg2", "std::string const&", '"bread"'),
         ]
-        again = await inspector.evaluate("arg2", driver.session.pid, stop.frame, Language.NATIVE)
+        again = await inspector.evaluate("arg2", pid, stop.frame, Language.NATIVE)
         assert again.value == '"bread"'
         module = driver.session.breakpoints.image.module_at(stop.frame.pc)
         assert module is not None and module.library is not None
         (account,) = module.library.find_data("account")
         assert shown[0][2] == hex(account.address + module.bias)
-        await driver.finish_run()
-
-    run_session(work, small(tmp_path), "Account::pay if arg1 == 2 and this != nullptr and not this == 0")
-
-
-@ON_X86
-def test_log_texts_and_conditions_about_arguments(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> str:
+        await driver.session.resume()
         await driver.exit()
-        return driver.console
+        paid = [line for line in driver.console.splitlines() if "paid" in line]
+        assert paid == ["paid 2 for bread", "paid 3 for bread"]
 
-    said = run_session(work, small(tmp_path), 'Account::pay if arg1 > 1 log "paid {arg1} for {arg2}"')
-    assert [line for line in said.splitlines() if "paid" in line] == ["paid 2 for bread", "paid 3 for bread"]
+    specs = [
+        "Account::pay if arg1 == 2 and this != nullptr and not this == 0",
+        'Account::pay if arg1 > 1 log "paid {arg1} for {arg2}"',
+        "Account::fee",
+    ]
+    run_session(work, small(tmp_path), *specs)
 
 
 CALLED_TWICE = """\
@@ -240,64 +254,32 @@ def called_twice(folder: Path) -> Path:
 
 
 @ON_X86
-@pytest.mark.parametrize(
-    ("spec", "lines"),
-    [
-        ('Vm::told if arg2 == 8 log "told {arg1}"', ["told 0", "told 1", "told 2", "told 3"]),
-        ('Vm::told log "told {arg1} {arg2}"', [f"told {x} {y}" for x in range(4) for y in (7, 8)]),
-        ('Vm::told if arg2 == 8 and arg1 > 1 hits 2 log "told {arg1}"', ["told 3"]),
-    ],
-)
-def test_conditions_and_log_texts_about_what_only_the_caller_tells(
-    tmp_path: Path, spec: str, lines: list[str]
-) -> None:
+def test_conditions_and_log_texts_about_what_only_the_caller_tells(tmp_path: Path) -> None:
     """The second argument is not used, and it is not known whether there is ``this``. The last call goes through a
     pointer, which proves nothing: a condition stops there once, and says so.
     """
-
-    async def work(driver: Driver) -> tuple[str, str]:
-        said = ""
-        while True:
-            event = await driver.next(Stopped, Exited)
-            if isinstance(event, Exited):
-                return driver.console, said
-            said += event.stop.description or ""
-            await driver.session.resume()
-
-    console, said = run_session(work, called_twice(tmp_path), spec)
-    told = [line for line in console.splitlines() if line.startswith("told")]
-    assert told[: len(lines)] == lines
-    if " if " in spec:
-        assert told[len(lines) :] == []
-        assert "is not known here" in said
-    else:
-        assert told[len(lines) :] == [
-            "told <the value of arg1 is not known here> <the value of arg2 is not known here>"
-        ]
-
-
-def test_what_is_not_proven_is_said_and_the_registers_are_shown(tmp_path: Path) -> None:
-    """Nothing tells that the function is static, or whether it has an argument more than it uses: it is called by its
-    address.
-    """
-
-    async def work(driver: Driver) -> list[tuple[str, str]]:
-        stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame)
-        inspector, pid = driver.session.inspector, driver.session.pid
-        values = await inspector.variables(pid, stop.frame)
-        with pytest.raises(EvaluationError, match="the value of arg1 is not known here"):
-            await inspector.evaluate("arg1 + 1", pid, stop.frame, Language.NATIVE)
-        await driver.finish_run()
-        return [(one.name, one.value) for one in values]
-
-    rows = run_session(work, small(tmp_path), "Account::fee")
-    assert rows[:3] == [("this", "<not known>"), ("arg1", "<not known>"), ("arg2", "0.5")]
-    registers = {
-        "x86_64": ["$rdi", "$rsi", "$rdx", "$rcx", "$r8", "$r9"],
-        "aarch64": [f"$x{number}" for number in range(8)],
+    specs = {
+        'Vm::told if arg2 == 8 log "if {arg1}"': [f"if {x}" for x in range(4)],
+        'Vm::told log "told {arg1} {arg2}"': [
+            *(f"told {x} {y}" for x in range(4) for y in (7, 8)),
+            "told <the value of arg1 is not known here> <the value of arg2 is not known here>",
+        ],
+        'Vm::told if arg2 == 8 and arg1 > 1 hits 2 log "and {arg1}"': ["and 3"],
     }
-    assert [name for name, _ in rows[3:]] == registers[platform.machine()]
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert stop.breakpoints == (1, 3)
+        assert "is not known here" in (stop.description or "")
+        assert [row.enabled for row in driver.session.breakpoints.all()] == [False, True, False]
+        await driver.session.resume()
+        await driver.exit()
+        said = driver.console.splitlines()
+        for expected in specs.values():
+            start = expected[0].partition(" ")[0]
+            assert [line for line in said if line.startswith(start)] == expected
+
+    run_session(work, called_twice(tmp_path), *specs)
 
 
 LEFT = """\
@@ -307,36 +289,37 @@ extern "C" void left_run() { unused(11, 12, 13); }
 """
 
 
-def left(folder: Path, comment: str | None) -> Path:
-    """The script; ``comment``: the note of another compiler in the library."""
-    compiler = require(shutil.which("g++"), "a C++ compiler")
-    (folder / "left.cpp").write_text(LEFT)
-    subprocess.run(
-        [compiler, "-O2", "-shared", "-fPIC", "left.cpp", "-o", "libleft.so"], cwd=folder, check=True
-    )
-    if comment is not None:
-        objcopy = require(shutil.which("objcopy"), "objcopy")
-        (folder / "note").write_text(comment)
-        command = [objcopy, "--update-section", ".comment=note", "libleft.so"]
-        subprocess.run(command, cwd=folder, check=True)
-    script = folder / "left.py"
-    script.write_text(f"import ctypes\nctypes.CDLL({str(folder / 'libleft.so')!r}).left_run()\n")
-    return script
-
-
 @ON_X86
-@pytest.mark.parametrize(("comment", "second"), [(None, "12"), ("clang version 17", "<not known>")])
-def test_what_is_not_used_is_shown_where_callers_surely_pass_it(
-    tmp_path: Path, comment: str | None, second: str
-) -> None:
-    async def work(driver: Driver) -> list[str]:
-        stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame)
-        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
-        await driver.finish_run()
-        return [one.value for one in values if one.name.startswith("arg")]
+def test_what_is_not_used_is_shown_where_callers_surely_pass_it(tmp_path: Path) -> None:
+    """Of two libraries; one has the note of another compiler."""
+    compiler, objcopy = (
+        require(shutil.which("g++"), "a C++ compiler"),
+        require(shutil.which("objcopy"), "objcopy"),
+    )
+    (tmp_path / "left.cpp").write_text(LEFT)
+    (tmp_path / "note").write_text("clang version 17")
+    command = [compiler, "-O2", "-shared", "-fPIC", "left.cpp", "-o", "libleft.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    command = [objcopy, "--update-section", ".comment=note", "libleft.so", "libnoted.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    script = tmp_path / "left.py"
+    calls = [f"ctypes.CDLL({str(tmp_path / one)!r}).left_run()\n" for one in ("libleft.so", "libnoted.so")]
+    script.write_text("import ctypes\n" + "".join(calls))
 
-    assert run_session(work, left(tmp_path, comment), "unused") == ["11", second, "13"]
+    async def work(driver: Driver) -> None:
+        for second in ("12", "<not known>"):
+            stop = await driver.stop()
+            assert await arguments(driver, stop) == ["11", second, "13"]
+            await driver.session.resume()
+        await driver.exit()
+
+    run_session(work, script, "unused")
+
+
+async def arguments(driver: Driver, stop: Stop) -> list[str]:
+    assert isinstance(stop.frame, NativeFrame)
+    values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+    return [one.value for one in values if one.name.startswith("arg")]
 
 
 CALLED = """\
@@ -355,8 +338,7 @@ extern "C" void called_run() {
 
 
 @ON_X86
-@pytest.mark.parametrize(("name", "shown"), [("direct", ["1", "2"]), ("by_pointer", ["<not known>"] * 2)])
-def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path, name: str, shown: list[str]) -> None:
+def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path) -> None:
     """Another function may have been called, and have jumped on."""
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (tmp_path / "called.cpp").write_text(CALLED)
@@ -365,14 +347,12 @@ def test_a_call_through_a_pointer_proves_nothing(tmp_path: Path, name: str, show
     script = tmp_path / "called.py"
     script.write_text(f"import ctypes\nctypes.CDLL({str(tmp_path / 'libcalled.so')!r}).called_run()\n")
 
-    async def work(driver: Driver) -> list[str]:
-        stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame)
-        values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
+    async def work(driver: Driver) -> None:
+        assert await arguments(driver, await driver.stop()) == ["1", "2"]
+        assert await arguments(driver, await driver.resume()) == ["<not known>"] * 2
         await driver.finish_run()
-        return [one.value for one in values if one.name.startswith("arg")]
 
-    assert run_session(work, script, f"Vm::{name}") == shown
+    run_session(work, script, "Vm::direct", "Vm::by_pointer")
 
 
 LOOKED_INTO = """\
