@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import os
@@ -133,6 +134,34 @@ def unwinding(path: str) -> None:
             row(f"the first backtrace: {way}", [v[0] for v in values], f"+{max(v[1] for v in values):.0f} MB")
 
 
+def whole_debug_info() -> None:
+    """A breakpoint in the C library with its debug info, which Debian's libc6-dbg has."""
+    if not Path("/usr/lib/debug/.build-id").is_dir():
+        print("no libc6-dbg here: nothing is said of a session with whole debug info")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "program.py")
+        program.write_text("import os\nos.getpid()\n")
+        dualdbg = [sys.executable, "-m", "dualdbg", "run", "--batch", "-b", "getpid", "-x", "bt"]
+        by_hand = ["gdb", "-nx", "-batch", "-ex", "set breakpoint pending on", "-ex", "break getpid"]
+        commands = {
+            "dualdbg run -b getpid": dualdbg,
+            "dualdbg run --symbols 'libc*=full' -b getpid": [*dualdbg, "--symbols", "libc*=full"],
+            "dualdbg run --symbols full -b getpid": [*dualdbg, "--symbols", "full"],
+            "by hand: gdb python, break getpid": [
+                *by_hand,
+                "-ex",
+                "run",
+                "-ex",
+                "bt",
+                "--args",
+                sys.executable,
+            ],
+        }
+        for what, command in commands.items():
+            row(what, [seconds(functools.partial(run, [*command, str(program)])) for _ in range(RUNS)])
+
+
 def in_gdb(job: dict[str, Any]) -> list[Any]:
     script = str(Path(__file__).with_name("_gdb_unwind.py"))
     os.environ["BENCH_JOB"] = json.dumps(job)
@@ -145,6 +174,7 @@ def in_gdb(job: dict[str, Any]) -> list[Any]:
 
 
 def main() -> None:
+    whole_debug_info()
     path = torch_library("libtorch_cpu.so")
     names(path)
     places(path)

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from .environment import for_tools
 from .errors import TargetError
 from .patience import patient
 from .shared.proc_files import stat_of
@@ -177,6 +178,7 @@ class _List:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                env=for_tools(os.environ),
                 start_new_session=True,
             )
         except OSError as error:

@@ -20,6 +20,19 @@ _NEEDED_PREFIXES = ("LC_", "PYENV_", "ASDF_", "MISE_")
 _OF_SHELLS = frozenset(["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4"])
 _FUNCTION = "BASH_FUNC_"
 
+# Read by the dynamic loader (ld.so(8)) and by what it loads then: the program is meant. gdb hangs with the run-time
+# library of a sanitizer. LD_LIBRARY_PATH is not among them, as a tool itself may need it.
+_OF_THE_PROGRAM = (
+    "LD_PRELOAD",
+    "LD_AUDIT",
+    "LD_DEBUG",
+    "LD_PROFILE",
+    "LD_SHOW_AUXV",
+    "LD_VERBOSE",
+    "GLIBC_TUNABLES",
+)
+_PREFIXES_OF_THE_PROGRAM = ("MALLOC_", "ASAN_", "LSAN_", "TSAN_", "UBSAN_", "MSAN_")
+
 # Starts a module of dualdbg in a new interpreter. -I keeps the working directory, PYTHONPATH and the user's
 # site-packages out, so the folder of dualdbg is added: behind the interpreter's own folders.
 _RUN = (
@@ -55,8 +68,8 @@ def for_questions(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_imports(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment of an interpreter that imports the user's modules, and of gdb: without variables for Python and
-    for shells. PYTHON* variables were not meant for gdb's Python, and an interpreter with -I ignores them."""
+    """The environment of an interpreter that imports the user's modules: without variables for Python and for shells.
+    PYTHON* variables were not meant for gdb's Python, and an interpreter with -I ignores them."""
     return {
         name: value
         for name, value in environ.items()
@@ -64,9 +77,18 @@ def for_imports(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def for_tools(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of what has none of the user's code in it: gdb, and processes of our own."""
+    return {
+        name: value
+        for name, value in for_imports(environ).items()
+        if name not in _OF_THE_PROGRAM and not name.startswith(_PREFIXES_OF_THE_PROGRAM)
+    }
+
+
 def for_gdb(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment of gdb."""
-    return {**for_imports(environ), "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1"}
+    return {**for_tools(environ), "TERM": "dumb", "LC_ALL": "C.UTF-8", "PYTHONNOUSERSITE": "1"}
 
 
 def own_module(name: str, also: Sequence[str] = ()) -> list[str]:

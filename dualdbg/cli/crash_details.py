@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import session_folders
-from ..environment import for_imports, own_module
+from ..environment import for_tools, own_module
 from ..errors import TargetGone
 from ..model import Frame, NativeFrame, Role
 from ..patience import patient
@@ -101,7 +101,7 @@ def _with_values(incident: Incident, core: Path, threads: Sequence[ThreadReport]
     try:
         answer = subprocess.run(
             command,
-            env=for_imports(os.environ),
+            env=for_tools(os.environ),
             input=json.dumps(wanted).encode(),
             capture_output=True,
             timeout=_DEADLINE,

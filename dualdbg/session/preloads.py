@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from ..errors import TargetError
@@ -32,6 +31,6 @@ def for_gdb() -> dict[str, str]:
         return {}
     library = whole_state.WHOLE_STATE
     try:
-        return {preload.VARIABLE: library.preload(compiled(library), os.environ.get(preload.VARIABLE))}
+        return {preload.VARIABLE: library.preload(compiled(library), None)}
     except TargetError as error:
         return {whole_state.MISSING: f"{error.message}\n{error.hint}"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 
+from dualdbg.environment import for_tools
 from dualdbg.errors import TargetError
 from dualdbg.shortage import shortage
 from dualdbg.waking import wake
@@ -33,6 +34,7 @@ class Guard:
                 stdout=output,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
+                env=for_tools(os.environ),
                 pass_fds=inherited,
                 start_new_session=True,  # neither Ctrl-C nor a closed terminal reaches it
             )

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dualdbg.environment import for_imports
+from dualdbg.environment import for_tools
 from dualdbg.model import Exit
 from dualdbg.process_end import exit_of
 from dualdbg.shared.pidfds import pidfd_open
@@ -43,7 +43,7 @@ class KeptProgram:
         self.trouble: OSError | None = None  # why there is no program, where the keeper met it
         self._ours, self._theirs = socket.socketpair()
         self._command = [sys.executable, "-I", "-S", str(_KEEPER)]
-        self._environment = for_imports(os.environ)
+        self._environment = for_tools(os.environ)
         library = ctypes.CDLL(None)
         self._prctl, self._ptrace = library.prctl, library.ptrace
         self._null: int | None = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

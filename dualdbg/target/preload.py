@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import session_folders
+from ..environment import for_tools
 from ..errors import TargetError
 from ..in_thread import run
 from ..patience import patient
@@ -51,7 +52,10 @@ class PreloadLibrary:
             with session_folders.temporary() as folder:
                 library = folder / "library.so"
                 command = [compiler, *_OPTIONS, "-o", str(library), str(self.source)]
-                own = {**os.environ, "TMPDIR": str(folder)}  # what a compiler leaves that is killed goes too
+                own = {
+                    **for_tools(os.environ),
+                    "TMPDIR": str(folder),
+                }  # what a compiler leaves that is killed goes too
                 done = run(
                     command, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=_DEADLINE
                 )

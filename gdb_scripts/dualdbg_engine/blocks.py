@@ -215,7 +215,9 @@ def symbol_at(address: int) -> tuple[int, str]:
     return (address - int(distance), name) if name else (address, text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(
+    maxsize=1 << 16
+)  # a function may have ten thousand inlined ones, which are gone through again and again
 def _has_symbol(address: int, linkage: str) -> bool:
     """Whether the function of this linkage name, or a part of it that a compiler has made, begins at an address."""
     text = plain(gdb.execute("with print demangle off -- info symbol %#x" % address, to_string=True))

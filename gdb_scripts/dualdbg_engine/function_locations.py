@@ -34,7 +34,10 @@ from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
 
+# gdb 18 has no names of what was inlined while linking. To look for them in all functions takes a minute for libc.
+_LACKS_NAMES = int(gdb.VERSION.partition(".")[0]) >= 18
 _MOST_CHECKED = 200  # instances of a function, at some milliseconds each
+_MOST_CODE = 100_000  # bytes of the function around, which take a second
 _MOST_INSTRUCTIONS = 500  # of a prologue: one with an address sanitizer's code has about a hundred
 _THUNK = " thunk to "  # in the demangled names of those that adjust `this`, or what is returned
 _VARIANT = re.compile(r"(?<=[CD])\d(?=E)")
@@ -84,8 +87,7 @@ def function_instances(
         decoded(name)
     for name in names:
         instances = [Instance(*one, at.pc) for at in decoded(name) for one in _instances_at(at.pc, name)]
-        # gdb 18 has no names of what was inlined while linking.
-        if not any(is_inlined(block) for _, block, _ in instances):
+        if _LACKS_NAMES and not any(is_inlined(block) for _, block, _ in instances):
             functions = [block for block in map(outer_function, read) if block is not None]
             instances += [Instance(*one, one[0]) for block in functions for one in inlined_in(block, name)]
         is_checked = len(instances) <= _MOST_CHECKED
@@ -164,7 +166,8 @@ def _entries(address: int, block: gdb.Block, is_checked: bool) -> tuple[list[dic
     """
     rows = []
     found = Entries([address, *copies_of_beginning(address, block)], False)
-    if is_checked:
+    outer = outer_function(address)
+    if is_checked and outer is not None and outer.end - outer.start <= _MOST_CODE:
         found = entries(block, found.places)
     for address in found.places:
         file, line = source_of(address, block)

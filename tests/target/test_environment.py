@@ -22,14 +22,12 @@ from dualdbg.resources import resource_directory
 from dualdbg.symbols.callables.native_entries import find_entries
 from dualdbg.target import doctor, interpreter
 from dualdbg.vscode.profiles import include_path
-from tests import support
+from tests import rows, support
 
 # Every call in dualdbg that starts a program without saying which environment it gets, and why that is right.
 WITH_OUR_ENVIRONMENT = {
     "dualdbg/cli/terminal_guard.py": "stty, for the user's terminal",
     "dualdbg/target/doctor.py": "/bin/sh, which waits to be traced",
-    "dualdbg/target/guard.py": "/bin/sh, which reads no start-up file for a command",
-    "dualdbg/afterwards.py": "/bin/sh, which reads no start-up file for a command",
     "dualdbg/target/become.py": "becomes dualdbg's helper in an editor's terminal, or the user's program",
     "dualdbg/pytest_plugin/debugger.py": "becomes dualdbg, whose program is the user's tests",
     "dualdbg/job/fan_out.py": "ssh, srun, kubectl and their like, as the user runs them",
@@ -196,7 +194,7 @@ def test_nothing_that_runs_code_is_passed_on(hostile: Path) -> None:
         named = [name for name in kept if name.startswith(("PYTHON", "BASH_"))]
         assert named in ([], ["PYTHONNOUSERSITE"])
         assert "ENV" not in kept
-    assert not {"LD_PRELOAD", "LD_AUDIT"} & for_questions(environ).keys()
+        assert not {"LD_PRELOAD", "LD_AUDIT"} & kept.keys()
     assert json.dumps(for_gdb({"A": "b"}))  # plain texts
 
 
@@ -233,4 +231,27 @@ def test_a_session_under_strict_warnings_works_and_the_program_sees_its_own_envi
     )
     assert "['error', '/no/such/file']" in done.stdout, done
     assert "#0 py   <module>" in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("sanitizer", rows.some(["asan", "tsan"], 1))
+def test_what_is_preloaded_is_for_the_program_alone(tmp_path: Path, sanitizer: str) -> None:
+    """gdb hangs with a sanitizer in it; dualdbg, which the user starts with it, and the program do not."""
+    compiler = support.require(shutil.which("gcc"), "gcc")
+    asked = [compiler, f"-print-file-name=lib{sanitizer}.so"]
+    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    support.require(Path(library).is_absolute(), f"lib{sanitizer}")
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import os\nos.getpid()\nprint([os.environ[name] for name in ('LD_PRELOAD', 'ASAN_OPTIONS')])\n"
+    )
+    given = {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0"}
+    words = ["run", "--batch", "-b", "getpid", "-x", "bt", "-x", "delete", "-x", "continue", script]
+    done = subprocess.run(
+        [sys.executable, "-m", "dualdbg", *words],
+        env={**os.environ, **given},
+        capture_output=True,
+        text=True,
+    )
+    assert str(list(given.values())) in done.stdout and "#1 py   <module>" in done.stdout, done
     assert done.returncode == 0, done.stderr
