@@ -10,13 +10,12 @@ from dualdbg.model import Exited, NativeFrame, Reason
 from samples.walks.build import HERE, build
 from tests.session.driver import Driver, name, run_session
 
-THROWS = "import sample_throws\nsample_throws.run(1)\nprint('done')\n"
-END = "import sample_throws\nsample_throws.terminate(1)\n"
 CALLBACK = """\
 import sample_pybind
 def double(v):
     return sample_pybind.scale(v, 2.0)
-c = sample_pybind.call_back(double, 10.0)
+for _ in range(3):
+    c = sample_pybind.call_back(double, 10.0)
 print(c)
 """
 WALKS = HERE / "walks.py"
@@ -88,50 +87,37 @@ def test_a_step_over_a_throw_ends_at_its_handler(tmp_path: Path, linked: str) ->
     drive(tmp_path, text, linked.replace("static", "0"), "throws.py:3", work, linked == "static")
 
 
-def test_next_passes_a_handler_in_a_function_that_it_calls(tmp_path: Path) -> None:
-    """The exception is caught deeper: it is no business of the step."""
+def test_stops_and_steps_around_throws_select_the_functions_of_the_user(tmp_path: Path, static: bool) -> None:
+    fails = f"sample_throws.cpp:{line_of('    fail(code);', nth=2)}"
+    within = line_of("int seen = caught(code);")
+    text = "import sample_throws\nsample_throws.run(1)\nsample_throws.terminate(1)\n"
 
     async def work(driver: Driver) -> None:
-        await driver.stop()
-        stop = await driver.step("next")
-        assert place(stop.frame) == ("caught_within", line_of("int seen = caught(code);") + 1)
-
-    drive(tmp_path, THROWS, "0", f"sample_throws.cpp:{line_of('int seen = caught(code);')}", work)
-
-
-def test_steps_out_of_a_callback_of_the_c_library_end_in_the_function_that_called_that(
-    tmp_path: Path,
-) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await forget_breakpoints(driver)
+        breakpoints = driver.session.breakpoints
+        await driver.stop()  # in a callback of the C library: steps end in the function that called that
+        await breakpoints.remove(1)
+        for spec in ("throw", f"sample_throws.cpp:{within}", fails):
+            await breakpoints.add(spec)
         stop = await driver.step("finish")
         assert place(stop.frame) in [("run", line_of("std::qsort")), ("run", line_of("std::qsort") + 1)]
 
-    drive(tmp_path, THROWS, "0", f"sample_throws.cpp:{line_of('int difference')}", work)
+        stop = await driver.resume()
+        assert place(stop.frame) == ("fail", line_of("throw std::runtime_error"))
+        assert stop.number == 1
+        await breakpoints.remove(2)
 
+        assert place((await driver.resume()).frame) == ("caught_within", within)
+        stop = await driver.step("next")  # the exception is caught deeper: it is no business of the step
+        assert place(stop.frame) == ("caught_within", within + 1)
 
-def test_noexcept_ends_the_program_at_the_line_that_threw(tmp_path: Path, static: bool) -> None:
-    """The signal of std::terminate: the first frame of the user is selected, not the C library's."""
-
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        stop = await driver.step("next")
+        assert place((await driver.resume()).frame)[0] == "end"
+        stop = await driver.step("next")  # std::terminate: not in a frame of the C library
         assert stop.reason is Reason.SIGNAL
         assert place(stop.frame) == ("fail", line_of("throw std::runtime_error"))
         assert stop.number > 0
         assert (await driver.stack()).visible()[stop.number] == stop.frame
 
-    drive(tmp_path, END, "0", f"sample_throws.cpp:{line_of('    fail(code);', nth=2)}", work, static)
-
-
-def test_a_throw_selects_the_function_that_throws(tmp_path: Path, static: bool) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert place(stop.frame) == ("fail", line_of("throw std::runtime_error"))
-        assert stop.number == 1
-
-    drive(tmp_path, THROWS, "0", "throw", work, static)
+    drive(tmp_path, text, "0", f"sample_throws.cpp:{line_of('int difference')}", work, static)
 
 
 # -- both languages -----------------------------------------------------------------------------------
@@ -147,21 +133,18 @@ def walk(plan: str, spec: str, work: object, static: bool = False) -> None:
     )
 
 
-async def forget_breakpoints(driver: Driver) -> None:
-    for row in driver.session.breakpoints.all():
-        await driver.session.breakpoints.remove(row.id)
-
-
 def walk_line(text: str, nth: int = 0) -> str:
     return f"sample_walks.cpp:{line_of(text, 'sample_walks.cpp', nth)}"
 
 
-def test_next_after_a_python_step_into_cpp_stays_in_its_frame() -> None:
-    """Python calls C++, that Python, that the same C++: the watch of the first line must not stop in the inner one."""
-
+def test_steps_across_the_languages_end_in_their_frames_and_on_lines_of_the_user() -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
-        await forget_breakpoints(driver)
+        await driver.session.breakpoints.remove(1)
+        for text in ("throw Fail", "py::gil_scoped_release no_gil"):
+            await driver.session.breakpoints.add(walk_line(text))
+
+        # Python calls C++, that Python, that the same C++: the watch of the first line does not stop in the inner one.
         stop = await driver.step("step")
         assert place(stop.frame)[0] == "block"
         depth = len(await driver.names())
@@ -169,61 +152,49 @@ def test_next_after_a_python_step_into_cpp_stays_in_its_frame() -> None:
             stop = await driver.step("next")
             assert place(stop.frame)[0] == "block" and len(await driver.names()) == depth
 
-    walk("n(p(n(l)l)l))", "walks.py:22", work)
-
-
-@pytest.mark.parametrize("kind", ["finish", "next", "step"])
-def test_after_a_finish_into_a_python_callback_the_native_caller_is_next(
-    tmp_path: Path, env: dict[str, str], kind: str
-) -> None:
-    """C++ calls Python, that C++: finish in the inner C++ ends on the Python line, and then its own caller comes."""
-    script = tmp_path / "callback.py"
-    script.write_text(CALLBACK)
-
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        stop = await driver.step("finish")
-        assert name(stop.frame) == "callback.py:3"
-        stop = await driver.step(kind)
-        assert place(stop.frame)[0] == "call_back"
-
-    run_session(work, script, "scale", env=env)
-
-
-@pytest.mark.parametrize("kinds", [["next", "next"], ["finish", "next"], ["finish", "finish"]])
-def test_an_exception_of_python_ends_at_its_handler_in_cpp(kinds: list[str], static: bool) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await forget_breakpoints(driver)
-        for kind in kinds:
-            stop = await driver.step(kind)
-        assert place(stop.frame) == ("guarded", line_of("catch (const Fail", "sample_walks.cpp"))
-
-    walk("n(g(p(t))l))", "walks.py:53", work, static)
-
-
-def test_an_exception_of_cpp_that_becomes_pythons_ends_on_the_line_that_called() -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await forget_breakpoints(driver)
+        # An exception of C++ that becomes Python's ends on the line that called.
+        await driver.resume()
         assert name((await driver.step("next")).frame) == "walks.py:22"
         stop = await driver.step("next")
         while name(stop.frame) != "walks.py:36":  # debugpy shows the functions that the exception leaves
             stop = await driver.step("next")
             assert not isinstance(stop, Exited)
 
-    walk("g(n(t)l))", walk_line("throw Fail"), work)
+        # The line calls pybind11 only: what that calls in turn is not the user's.
+        await driver.resume()
+        threaded = ("threaded", line_of("std::thread(work)", "sample_walks.cpp"))
+        assert place((await driver.step("step")).frame) == threaded
+
+    walk("n(p(n(l)l)l)g(n(t)l)n(wl))", "walks.py:22", work)
 
 
-def test_step_over_a_line_of_library_code_ends_on_the_next_line() -> None:
-    """The line calls pybind11 only: what that calls in turn is not the user's."""
+def test_after_a_finish_into_a_python_callback_the_native_caller_is_next(
+    tmp_path: Path, env: dict[str, str]
+) -> None:
+    """C++ calls Python, that C++: finish in the inner C++ ends on the Python line, and then its own caller comes."""
+    script = tmp_path / "callback.py"
+    script.write_text(CALLBACK)
 
     async def work(driver: Driver) -> None:
-        await driver.stop()
-        await forget_breakpoints(driver)
-        assert place((await driver.step("step")).frame) == (
-            "threaded",
-            line_of("std::thread(work)", "sample_walks.cpp"),
-        )
+        for kind in ("finish", "next", "step"):
+            await driver.stop()
+            assert name((await driver.step("finish")).frame) == "callback.py:3"
+            stop = await driver.step(kind)
+            assert place(stop.frame)[0] == "call_back", kind
+            await driver.session.resume()
+        await driver.exit()
 
-    walk("n(wl))", walk_line("py::gil_scoped_release no_gil"), work)
+    run_session(work, script, "scale", env=env)
+
+
+def test_an_exception_of_python_ends_at_its_handler_in_cpp(static: bool) -> None:
+    async def work(driver: Driver) -> None:
+        for kinds in ("next next", "finish next", "finish finish"):
+            await driver.stop()
+            for kind in kinds.split():
+                stop = await driver.step(kind)
+            assert place(stop.frame) == ("guarded", line_of("catch (const Fail", "sample_walks.cpp")), kinds
+            await driver.session.resume()
+        await driver.exit()
+
+    walk("n(g(p(t))g(p(t))g(p(t))l))", "walks.py:53", work, static)
