@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import BreakpointState, Reason, Stop
+from dualdbg.model import BreakpointState, Exited, Reason, Stop, Stopped
 from dualdbg.session.breakpoints.python_suffixes import join, suffixes
 from dualdbg.symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
@@ -65,22 +65,13 @@ def stops(program: Path, *specs: str) -> tuple[list[Stop], Driver]:
     async def work(driver: Driver) -> tuple[list[Stop], Driver]:
         seen = []
         while True:
-            event = await driver.next(*_ENDS)
-            if isinstance(event, _ENDS[1]):
+            event = await driver.next(Stopped, Exited)
+            if isinstance(event, Exited):
                 return seen, driver
             seen.append(event.stop)
             await driver.session.resume()
 
     return run_session(work, program, *specs)
-
-
-def _ends() -> tuple[type, type]:
-    from dualdbg.model import Exited, Stopped
-
-    return Stopped, Exited
-
-
-_ENDS = _ends()
 
 
 BLANK_LINES = """\
@@ -91,59 +82,65 @@ last = 2
 """
 
 
-@pytest.mark.parametrize(
-    ("specs", "stopping"),
-    [
-        (("lines.py:2", "lines.py:3"), (1, 2)),
-        (("lines.py:2 if False", "lines.py:3"), (2,)),
-        (("lines.py:1", "lines.py:3 if False"), (1,)),
-        (("lines.py:2", "lines.py:3", "lines.py:1 if not __name__"), (1, 2)),
-    ],
-)
-def test_lines_that_are_moved_to_one(
-    tmp_path: Path, specs: tuple[str, ...], stopping: tuple[int, ...]
-) -> None:
+# Of a file of such lines: the breakpoints, and which of them stop.
+MOVED = [
+    ([":2", ":3"], [0, 1]),
+    ([":2 if False", ":3"], [1]),
+    ([":1", ":3 if False"], [0]),
+    ([":2", ":3", ":1 if not __name__"], [0, 1]),
+]
+
+
+def test_lines_that_are_moved_to_one(tmp_path: Path) -> None:
     """debugpy would stop for one of them alone, and would not say for which."""
-    path = tmp_path / "lines.py"
-    path.write_text(BLANK_LINES)
+    specs, expected = [], []
+    for number, (places, stopping) in enumerate(MOVED):
+        (tmp_path / f"lines{number}.py").write_text(BLANK_LINES)
+        expected.append((f"lines{number}.py:1", tuple(len(specs) + 1 + at for at in stopping)))
+        specs += [f"lines{number}.py{place}" for place in places]
+    path = tmp_path / "program.py"
+    path.write_text("import lines0, lines1, lines2, lines3\n")
     seen, driver = stops(path, *specs)
-    assert [stop.breakpoints for stop in seen if name(stop.frame) == "lines.py:1"] == [stopping]
-    states = {driver.session.breakpoints.get(number).state for number in range(1, len(specs) + 1)}
-    assert states == {BreakpointState.VERIFIED}
+    found = [(name(stop.frame), stop.breakpoints) for stop in seen]
+    assert [one for one in found if one[0].endswith(":1")] == expected
+    assert {row.state for row in driver.session.breakpoints.all()} == {BreakpointState.VERIFIED}
 
 
-def test_a_function_is_meant_by_its_whole_name(program: Path) -> None:
-    seen, driver = stops(program, "py:Model.forward", "py:helpers.Model.forward", "py:Other.forward")
-    assert [name(stop.frame) for stop in seen] == ["program.py:4", "helpers.py:4"]
+def test_functions_conditions_hits_threads_and_exceptions(program: Path) -> None:
+    specs = ["py:Model.forward", "py:helpers.Model.forward", "py:Other.forward", "program.py:7 if value > 3"]
+    specs += ["program.py:8 hits 4 if total > 1", "program.py:7 thread side", "raise:ValueError", "uncaught"]
+    seen, driver = stops(program, *specs)
+    assert [(name(stop.frame), stop.breakpoints) for stop in seen] == [
+        ("program.py:4", (3,)),
+        ("helpers.py:4", (1, 2)),
+        *[("program.py:7", (4,)), ("program.py:8", (5,))] * 2,  # of 4 and 5
+        *[("program.py:7", (4, 6)), ("program.py:8", (5,))],  # of 9
+        ("program.py:17", (7,)),
+        ("program.py:21", (8,)),
+    ]
     one = driver.session.breakpoints.get(2)
     assert one.state is BreakpointState.VERIFIED and Path(one.locations[0].file or "").name == "helpers.py"
+    for stop, text in zip(seen[-2:], ("ValueError: invalid literal", "KeyError"), strict=True):
+        assert stop.reason is Reason.EXCEPTION
+        assert stop.description is not None and stop.description.startswith(text)
 
 
-@pytest.mark.parametrize(
-    ("module", "function"), [("math", "sin"), ("time", "sleep")]
-)  # time is in the interpreter
-def test_a_built_in_is_told_with_the_native_place(program: Path, module: str, function: str) -> None:
+def test_a_built_in_is_told_with_the_native_place_and_another_name_is_followed(program: Path) -> None:
     async def work(driver: Driver) -> None:
+        breakpoints = driver.session.breakpoints
         await driver.stop()
-        await driver.session.breakpoints.add(f"py:{module}.{function}")
-        while not driver.notices:
-            await driver.next(object)
-        [notice] = driver.notices
-        assert "built in" in notice.message
-        if module in sys.builtin_module_names:  # in an interpreter that may be stripped
-            assert re.search(r"break (\w+|\S+\+0x[0-9a-f]+)$", notice.hint)
-        else:
-            assert notice.hint.endswith("break math_sin")
-        await driver.finish_run()
-
-    run_session(work, program, "program.py:9")
-
-
-def test_a_name_that_leads_elsewhere(program: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.session.breakpoints.add("py:helpers.renamed")
-        while driver.session.breakpoints.get(2).state is not BreakpointState.VERIFIED:
+        for number, (module, function) in enumerate([("math", "sin"), ("time", "sleep")], 1):
+            await breakpoints.add(f"py:{module}.{function}")
+            while len(driver.notices) < number:
+                await driver.next(object)
+            notice = driver.notices[-1]
+            assert "built in" in notice.message
+            if module in sys.builtin_module_names:  # in an interpreter that may be stripped
+                assert re.search(r"break (\w+|\S+\+0x[0-9a-f]+)$", notice.hint)
+            else:
+                assert notice.hint.endswith("break math_sin")
+        [row] = await breakpoints.add("py:helpers.renamed")
+        while breakpoints.get(row.id).state is not BreakpointState.VERIFIED:
             await driver.next(object)
         assert name((await driver.resume()).frame) == "helpers.py:8"
         await driver.finish_run()
@@ -151,65 +148,38 @@ def test_a_name_that_leads_elsewhere(program: Path) -> None:
     run_session(work, program, "program.py:9")
 
 
-def test_conditions_hits_and_threads(program: Path) -> None:
-    seen, _ = stops(program, "program.py:7 if value > 3", "program.py:8 hits 4 if total > 1")
-    lines = [name(stop.frame) for stop in seen]
-    assert lines.count("program.py:7") == 3  # 4, 5 and 9
-    assert lines.count("program.py:8") == 3  # of 2, 3, 4, 5, 6 and 10 from the fourth on
-    [stop] = stops(program, "program.py:7 thread side")[0]
-    assert stop.thread.tid
-
-
-def test_two_on_one_line_stop_where_either_would(program: Path) -> None:
-    seen, _ = stops(program, "program.py:7 if value == 1", "program.py:7 if value == 4")
-    assert len(seen) == 2
-
-
 def test_a_condition_without_a_value_stops_once_and_says_why(program: Path) -> None:
-    [stop], driver = stops(program, "program.py:7 if nope > 1")
-    assert stop.description is not None and "name 'nope' is not defined" in stop.description
-    assert not driver.session.breakpoints.get(1).enabled
+    seen, driver = stops(program, "program.py:7 if nope > 1", 'program.py:8 log "{value}" if nope')
+    assert [stop.breakpoints for stop in seen] == [(1,), (2,)]
+    for stop in seen:
+        assert stop.description is not None and "name 'nope' is not defined" in stop.description
+    assert not any(row.enabled for row in driver.session.breakpoints.all()) and not driver.console.strip()
 
 
-def test_a_log_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, driver = stops(program, 'program.py:7 log "{{v}} {value:.1f} {[value][0:1]}" if value > 4')
-    assert seen == []
-    assert [line for line in driver.console.splitlines() if line] == ["{v} 5.0 [5]", "{v} 9.0 [9]"]
-    assert capfd.readouterr().out == "[1, 2, 3, 4, 5, 6]\n"
-
-
-def test_what_fails_in_a_log_text_is_said_once_and_counted_at_the_end(program: Path) -> None:
+def test_log_texts_and_what_fails_in_them_is_said_once_and_counted_at_the_end(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """What a condition leaves out is not evaluated. debugpy writes a failure at each hit, as if it were the text."""
     logs = ['program.py:7 log "{nope} of {value}"', 'program.py:8 log "{6 // (value - 4)}" if value > 4']
-    seen, driver = stops(program, *logs, 'raise:KeyError log "at {nope!r}"')
+    logs += [
+        'raise:KeyError log "at {nope!r}"',
+        'program.py:7 log "{{v}} {value:.1f} {[value][0:1]}" if value > 4',
+    ]
+    seen, driver = stops(program, *logs)
     lines = [line for line in driver.console.splitlines() if line]
     assert seen == [] and lines[-1] == "at <NameError>"
     assert [line for line in lines if "of" in line] == [
         f"<NameError> of {value}" for value in (0, 1, 2, 3, 4, 5, 9)
     ]
     assert [line for line in lines if line.isdecimal()] == ["6", "1"]
+    assert [line for line in lines if line.startswith("{")] == ["{v} 5.0 [5]", "{v} 9.0 [9]"]
     why = "in its log text has no value: NameError: name 'nope' is not defined"
     assert [notice.message for notice in driver.notices if "log text" in notice.message] == [
         f"breakpoint 1: {{nope}} {why}",
         f"breakpoint 3: {{nope!r}} {why}",
         "breakpoint 1: {nope} in its log text had no value 7 times",
     ]
-
-
-def test_a_condition_of_a_log_text_without_a_value_stops_once(program: Path) -> None:
-    [stop], driver = stops(program, 'program.py:7 log "{value}" if nope')
-    assert stop.description is not None and "name 'nope' is not defined" in stop.description
-    assert not driver.session.breakpoints.get(1).enabled and not driver.console.strip()
-
-
-@pytest.mark.parametrize(
-    ("spec", "text", "line"),
-    [("raise:ValueError", "ValueError: invalid literal", 17), ("uncaught", "KeyError", 21)],
-)
-def test_exceptions_show_type_and_text(program: Path, spec: str, text: str, line: int) -> None:
-    [stop], _ = stops(program, spec)
-    assert stop.reason is Reason.EXCEPTION and name(stop.frame) == f"program.py:{line}"
-    assert stop.description is not None and stop.description.startswith(text)
+    assert capfd.readouterr().out == "[1, 2, 3, 4, 5, 6]\n"
 
 
 def test_functions_are_found_in_the_source(program: Path) -> None:
@@ -236,20 +206,16 @@ def test_rows_of_one_place_are_joined() -> None:
 
 
 def test_each_of_several_on_one_line_is_named_when_it_holds(tmp_path: Path) -> None:
+    """The last one is temporary, on another line that runs as often."""
     path = tmp_path / "line.py"
     path.write_text("def g(i):\n    return i\nfor i in range(4):\n    g(i)\n")
     log = 'line.py:2 log "at {i:.1f} {nope}" if i > 1'
-    seen, driver = stops(path, "line.py:2 if i == 1", "line.py:2 if i >= 2", log, "line.py:2 hits 3")
-    assert [stop.breakpoints for stop in seen] == [(1,), (2, 4), (2, 4)]
+    specs = ["line.py:2 if i == 1", "line.py:2 if i >= 2", log, "line.py:2 hits 3", "line.py:4 tbreak"]
+    seen, driver = stops(path, *specs)
+    assert [stop.breakpoints for stop in seen] == [(5,), (1,), (2, 4), (2, 4)]
+    assert [row.id for row in driver.session.breakpoints.all()] == [1, 2, 3, 4]
     lines = [line for line in driver.console.splitlines() if line]
     assert lines == ["at 2.0 <NameError>", "at 3.0 <NameError>"]
-
-
-def test_a_temporary_one_stops_once(tmp_path: Path) -> None:
-    path = tmp_path / "line.py"
-    path.write_text("for i in range(4):\n    x = i\n")
-    seen, driver = stops(path, "line.py:2 tbreak")
-    assert len(seen) == 1 and driver.session.breakpoints.all() == []
 
 
 def test_an_exception_names_the_breakpoints_that_it_meets(tmp_path: Path) -> None:
