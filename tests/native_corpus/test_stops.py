@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.model import BreakpointState, NativeFrame, Stop
+from dualdbg.model import Breakpoint, BreakpointState, NativeFrame, Stop
 from tests import rows, support
 from tests.native_corpus.build import HERE
 from tests.session.driver import Driver, run_session
@@ -34,69 +34,70 @@ async def frames_of(driver: Driver) -> list[NativeFrame]:
     return [frame for frame in (await driver.stack()).frames if isinstance(frame, NativeFrame)]
 
 
-@pytest.mark.parametrize(
-    ("name", "argument", "line", "callers"),
-    rows.some(
-        [
-            ("corpus::leading", "given", "int more = first(given);", ["corpus::run"]),
-            (
-                "corpus::second",
-                "value",
-                "COUNT(second);",
-                ["corpus::first", "corpus::leading", "corpus::run"],
-            ),
-            ("corpus::walk", "n", "", ["corpus::walk_one", "corpus::run"]),
-            ("corpus::first", "start", "int more = second(start);", ["corpus::leading", "corpus::run"]),
-            ("corpus::use", "a", "", ["corpus::run"]),
-        ],
-        3,
-    ),
-)
-def test_the_function_that_was_asked_for_is_shown(
-    tmp_path: Path, name: str, argument: str, line: str, callers: list[str]
-) -> None:
+# A function, an argument of it, the line where it is shown, and its callers.
+ASKED_FOR = [
+    ("corpus::leading", "given", "int more = first(given);", ["corpus::run"]),
+    ("corpus::second", "value", "COUNT(second);", ["corpus::first", "corpus::leading", "corpus::run"]),
+    ("corpus::walk", "n", "", ["corpus::walk_one", "corpus::run"]),
+    ("corpus::first", "start", "int more = second(start);", ["corpus::leading", "corpus::run"]),
+    ("corpus::use", "a", "", ["corpus::run"]),
+]
+AGAIN = "import corpus_capi\nfor _ in range(20):\n    corpus_capi.run(3)\nprint('over')\n"
+
+
+async def in_a_new_run(driver: Driver, spec: str) -> tuple[Stop, Breakpoint]:
+    """The first stop at ``spec``, alone, in the next run of the corpus."""
+    breakpoints = driver.session.breakpoints
+    for at in ("drive.py:3", spec):
+        for row in breakpoints.all():
+            await breakpoints.remove(row.id)
+        (row,) = await breakpoints.add(at)
+        stop = await driver.resume()
+    return stop, breakpoints.get(row.id)
+
+
+def test_a_stop_in_optimised_code_shows_what_was_asked_for(tmp_path: Path) -> None:
     """Though what was inlined at its beginning begins there too; by its own names, in conditions and texts as well."""
 
     async def work(driver: Driver) -> None:
-        frame = native_frame(await driver.stop())
-        shown = [one.function.partition("(")[0] for one in await frames_of(driver) if one.function]
-        assert frame.function is not None and frame.function.partition("(")[0] == name
-        assert shown[: len(callers) + 1] == [name, *callers]
-        assert frame.file is not None and frame.line is not None
-        text = Path(frame.file).read_text().splitlines()[frame.line - 1].strip()
-        assert text.startswith((line, "NOINLINE", "static inline"))
-        value = await driver.session.native.evaluate(1, 0, argument)
-        assert value.value.isdigit() or value.value == "<optimized out>", value
-        await driver.finish_run()
-
-    run_session(work, script(tmp_path, DRIVE), f"{name} if {argument} >= 0", env=corpus())
-
-
-def test_inlined_instances_are_told(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
         await driver.stop()
-        row = driver.session.breakpoints.get(1)
-        into = {(one.inlined_in or "").partition("(")[0] for one in row.locations}
-        assert (
-            into == {"corpus::walk_one", "corpus::walk_two", "corpus::walk_three"} and len(row.locations) >= 4
-        )
-        await driver.finish_run()
+        for name, argument, line, callers in ASKED_FOR:
+            stop, row = await in_a_new_run(driver, f"{name} if {argument} >= 0")
+            frame = native_frame(stop)
+            shown = [one.function.partition("(")[0] for one in await frames_of(driver) if one.function]
+            assert frame.function is not None and frame.function.partition("(")[0] == name
+            assert shown[: len(callers) + 1] == [name, *callers]
+            assert frame.file is not None and frame.line is not None
+            text = Path(frame.file).read_text().splitlines()[frame.line - 1].strip()
+            assert text.startswith((line, "NOINLINE", "static inline"))
+            value = await driver.session.native.evaluate(1, 0, argument)
+            assert value.value.isdigit() or value.value == "<optimized out>", value
+            if name == "corpus::walk":
+                into = {(one.inlined_in or "").partition("(")[0] for one in row.locations}
+                assert into == {"corpus::walk_one", "corpus::walk_two", "corpus::walk_three"}
+                assert len(row.locations) >= 4
 
-    run_session(work, script(tmp_path, DRIVE), "corpus::walk", env=corpus())
-
-
-def test_next_at_a_function_that_begins_with_an_inlined_one(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        lines = [native_frame(await driver.stop()).line]
-        for _ in range(2):
+        # The steps of a function that begins with an inlined one.
+        frame = native_frame((await in_a_new_run(driver, "corpus::leading"))[0])
+        first = frame.line or 0
+        for line_ in (first + 1, first + 2):
             frame = native_frame(await driver.step("next"))
-            assert frame.function == "corpus::leading"
-            lines.append(frame.line)
-        first = lines[0] or 0
-        assert lines == [first, first + 1, first + 2]
-        await driver.finish_run()
+            assert (frame.function, frame.line) == ("corpus::leading", line_)
 
-    run_session(work, script(tmp_path, DRIVE), "corpus::leading", env=corpus())
+        _, row = await in_a_new_run(driver, "corpus::leading hits 2 if given > 0")
+        assert row.hit_count == 2
+        value = await driver.session.native.evaluate(1, 0, "given")
+        assert value.value == "2"
+
+        empty = line_of("Compilers make a loop of it")
+        stop, row = await in_a_new_run(driver, f"corpus.cpp:{empty}")
+        assert native_frame(stop).function == "corpus::factorial"
+        assert row.message is not None
+        assert row.message.startswith(f"corpus.cpp:{empty} has no code: it stops at line ")
+        assert row.message.endswith("in corpus::factorial, which begins behind it")
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script(tmp_path, AGAIN), "drive.py:3", env=corpus())
 
 
 @pytest.mark.parametrize("layer", rows.some(["pybind", "nanobind"], 1))
@@ -109,18 +110,6 @@ def test_a_step_enters_a_method_that_returns_a_string(tmp_path: Path, layer: str
         await driver.finish_run()
 
     run_session(work, script(tmp_path, text), "drive.py:3", env=corpus(layer))
-
-
-def test_hits_with_a_condition_of_its_own_names(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        assert driver.session.breakpoints.get(1).hit_count == 2
-        value = await driver.session.native.evaluate(1, 0, "given")
-        assert value.value == "2"
-        await driver.session.resume()
-        assert (await driver.exit()).code == 0
-
-    run_session(work, script(tmp_path, DRIVE), "corpus::leading hits 2 if given > 0", env=corpus())
 
 
 # -- lines without code of their own ------------------------------------------------------------------
@@ -150,22 +139,6 @@ def test_a_line_that_only_calls_what_was_inlined_stops_where_that_begins(
     text = DRIVE.replace("corpus_capi", "corpus_rust")
     specs = [f"corpus.rs:{line}" for line in lines]
     run_session(work, script(tmp_path, text), *specs, env=corpus("rust", "O0"))
-
-
-@pytest.mark.parametrize("variant", rows.some(["O2", "O0"], 1))
-def test_a_line_without_code_says_that_it_stops_in_another_function(tmp_path: Path, variant: str) -> None:
-    line = line_of("Compilers make a loop of it")
-
-    async def work(driver: Driver) -> None:
-        assert native_frame(await driver.stop()).function == "corpus::factorial"
-        row = driver.session.breakpoints.get(1)
-        assert row.message is not None and row.message.startswith(
-            f"corpus.cpp:{line} has no code: it stops at line "
-        )
-        assert row.message.endswith("in corpus::factorial, which begins behind it")
-        await driver.finish_run()
-
-    run_session(work, script(tmp_path, DRIVE), f"corpus.cpp:{line}", env=corpus(variant=variant))
 
 
 def test_a_line_of_a_function_that_moves_within_it_says_nothing_more(tmp_path: Path) -> None:

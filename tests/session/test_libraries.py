@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
-from tests import rows
 from tests.session.driver import Driver, name, run_session
 
 SOURCE = """\
@@ -65,10 +64,11 @@ for place in ("a", "a", "b", "a"):
 """
 
 
-@pytest.mark.parametrize("spec", rows.some(["twice", "source.cpp:2", "twice if x == 1"], 2))
-def test_libraries_that_come_and_go(folder: Path, spec: str, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, _ = run(folder, COME_AND_GO, spec)
+def test_libraries_that_come_and_go(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    specs = ("twice", "source.cpp:2", "twice if x == 1")
+    seen, driver = run(folder, COME_AND_GO, *specs)
     assert seen == ["twice:2"] * 4
+    assert [driver.session.breakpoints.get(id).hit_count for id in (1, 2, 3)] == [4] * 3
     assert capfd.readouterr().out == "3\n3\n4\n3\n"
 
 
@@ -78,23 +78,26 @@ print([library.enter(1) for library in libraries])
 """
 
 
-def test_two_libraries_of_one_name(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    seen, driver = run(folder, BOTH, "twice")
-    assert seen == ["twice:2", "twice:2"]
-    places = driver.session.breakpoints.get(1).locations
-    assert {Path(one.library or "").parent.name for one in places} == {"a", "b"}
+def test_two_libraries_of_one_name(folder: Path) -> None:
     symbols = subprocess.run(["nm", folder / "a/libwork.so"], capture_output=True, text=True, check=True)
-    # The first: at one place in both.
     [row] = [line for line in symbols.stdout.splitlines() if line.endswith(" twice")]
     offset = row.split()[0]
-    assert [one.partition(":")[0] for one in run(folder, BOTH, f"libwork.so+0x{offset}")[0]] == ["twice"] * 2
-    assert len(run(folder, BOTH, f"{folder}/b/libwork.so+0x{offset}")[0]) == 1
+    specs = ("twice", f"libwork.so+0x{offset}", f"{folder}/b/libwork.so+0x{offset}")
+    seen, driver = run(folder, BOTH, *specs)
+    assert [one.partition(":")[0] for one in seen] == ["twice"] * 4  # where it begins, and after that
+    assert seen[1] == seen[3] == "twice:2"
+    breakpoints = [driver.session.breakpoints.get(id) for id in (1, 2, 3)]
+    assert [one.hit_count for one in breakpoints] == [2, 2, 1]
+    for both in breakpoints[:2]:
+        assert {Path(one.library or "").parent.name for one in both.locations} == {"a", "b"}
 
 
-def test_a_stripped_library(folder: Path) -> None:
+def test_a_stripped_library_and_one_with_addresses_of_its_own(folder: Path) -> None:
+    """As prelink leaves the latter: link-time addresses that do not begin at zero."""
     subprocess.run(["strip", folder / "a/libwork.so"], check=True)
-    seen, _ = run(folder, BOTH.replace('("a", "b")', '("a",)'), "twice")
-    assert seen == ["twice:None"]
+    command = ["g++", "-DFACTOR=2", "-g", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x4000000", "-o"]
+    subprocess.run([*command, folder / "b/libwork.so", folder / "source.cpp"], check=True)
+    assert run(folder, BOTH, "twice", "source.cpp:3")[0] == ["twice:None", "twice:2", "twice:3"]
 
 
 REPLACED = """\
@@ -170,19 +173,9 @@ def test_a_library_that_is_loaded_twice(folder: Path, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().out == "6\n"
 
 
-def test_a_library_with_addresses_of_its_own(folder: Path) -> None:
-    """As prelink leaves them: link-time addresses that do not begin at zero."""
-    command = ["g++", "-DFACTOR=2", "-g", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x4000000", "-o"]
-    subprocess.run([*command, folder / "a/libwork.so", folder / "source.cpp"], check=True)
-    one = BOTH.replace('("a", "b")', '("a",)')
-    assert run(folder, one, "twice", "source.cpp:3")[0] == ["twice:2", "twice:3"]
-
-
-@pytest.mark.parametrize("inside", [".", "a"])
-def test_a_library_that_is_loaded_by_a_relative_name(folder: Path, inside: str) -> None:
+def test_a_library_that_is_loaded_by_a_relative_name(folder: Path) -> None:
     """Its name counts from where the program is, which may be another folder than gdb's."""
-    text = (
-        f"os.chdir({inside!r})\nctypes.CDLL('./{'libwork' if inside == 'a' else 'a/libwork'}.so').enter(1)\n"
-    )
-    seen, _ = run(folder, text, "source.cpp:2", "twice")
-    assert seen == ["twice:2"]
+    text = "ctypes.CDLL('./a/libwork.so').enter(1)\nos.chdir('b')\nctypes.CDLL('./libwork.so').enter(1)\n"
+    seen, driver = run(folder, text, "source.cpp:2", "twice")
+    assert seen == ["twice:2"] * 2
+    assert [driver.session.breakpoints.get(id).hit_count for id in (1, 2)] == [2, 2]

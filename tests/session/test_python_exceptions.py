@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import BreakpointState, Quality
-from tests import rows
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
@@ -35,41 +34,34 @@ for i in range(7):
 """
 
 
-@pytest.mark.parametrize(
-    ("spec", "lines"),
-    rows.some(
-        [
-            ("raise:MyError", [9]),
-            ("raise:Outer.Inner", [11]),
-            ("raise:ValueError if n == 5", [13]),
-            ("raise hits 3", [13, 13]),
-            ("raise:ValueError thread 1", []),
-            ('raise log "100% of {n!r} {n:>3}"', []),
-            ("raise:__main__.MyError", [9]),
-            ("raise:ValueError", [11, 13, 13]),
-            ("raise:os.NoSuchError", []),
-            ("raise:json.JSONDecodeError", [13, 13]),
-        ],
-        6,
-    ),
-)
-def test_where_an_exception_stops(tmp_path: Path, spec: str, lines: list[int]) -> None:
+# Breakpoints of one run, and the lines of its stops with those that each of them meets.
+NAMED = ["raise:MyError", "raise:Outer.Inner", "raise:ValueError if n == 5", "raise:ValueError thread 1"]
+NAMED += ["raise:__main__.MyError", "raise:ValueError", "raise:os.NoSuchError", "raise:json.JSONDecodeError"]
+RUNS = [
+    (NAMED, [(9, (1, 5)), (11, (2, 6)), (13, (3, 6, 8)), (13, (6, 8))]),
+    (["raise hits 3", 'raise log "100% of {n!r} {n:>3}"'], [(13, (1,)), (13, (1,))]),
+]
+
+
+@pytest.mark.parametrize(("specs", "stops"), RUNS, ids=["of a type", "of any"])
+def test_where_an_exception_stops(
+    tmp_path: Path, specs: list[str], stops: list[tuple[int, tuple[int, ...]]]
+) -> None:
     path = tmp_path / "raising.py"
     path.write_text(PROGRAM)
 
     async def work(driver: Driver) -> str:
-        for line in lines:
+        for expected in stops:
             stop = await driver.stop()
-            assert (stop.frame and stop.frame.line, stop.breakpoints) == (line, (1,))
+            assert (stop.frame and stop.frame.line, stop.breakpoints) == expected
             await driver.session.resume()
-        exit = await driver.exit()
-        assert exit.code == 0
-        assert driver.session.breakpoints.get(1).state is BreakpointState.VERIFIED
+        assert (await driver.exit()).code == 0
+        assert {row.state for row in driver.session.breakpoints.all()} == {BreakpointState.VERIFIED}
         return driver.console
 
-    console = run_session(work, path, spec)
-    if "log" in spec:
-        assert console.endswith("".join(f"100% of {n} {n:>3}\n" for n in (3, 4, 5, 6)))
+    console = run_session(work, path, *specs)
+    logged = "".join(f"100% of {n} {n:>3}\n" for n in (3, 4, 5, 6))
+    assert console.endswith(logged if "log" in specs[-1] else "")
 
 
 def test_a_step_goes_on_when_an_exception_that_was_not_asked_for_comes(tmp_path: Path) -> None:
@@ -85,30 +77,20 @@ def test_a_step_goes_on_when_an_exception_that_was_not_asked_for_comes(tmp_path:
     run_session(work, path, "raising.py:19", "raise:KeyboardInterrupted")
 
 
-def test_the_frames_that_an_uncaught_exception_has_left(tmp_path: Path) -> None:
+def test_an_exception_is_raised_and_ends_the_program(tmp_path: Path) -> None:
+    """Two breakpoints, a stop each: where it is raised, and where nobody has caught it; there its frames are shown."""
     path = tmp_path / "raising.py"
     path.write_text("def inner(k):\n    return {}[k]\ndef outer():\n    inner(7)\nouter()\n")
 
     async def work(driver: Driver) -> None:
-        stop = await driver.stop()
+        assert (await driver.stop()).breakpoints == (1,)
+        stop = await driver.resume()
+        assert stop.breakpoints == (2,)
         stack = await driver.stack()
         assert stack.quality is Quality.PYTHON_ONLY
         assert [name(frame) for frame in stack.visible()] == [f"raising.py:{line}" for line in (2, 4, 5)]
         variables = await driver.session.inspector.variables(stop.thread.tid, stack.visible()[0])
         assert ("k", "7") in [(one.name, one.value) for one in variables]
-        await driver.session.kill()
-
-    run_session(work, path, "uncaught")
-
-
-def test_an_exception_is_raised_and_ends_the_program(tmp_path: Path) -> None:
-    """Two breakpoints, a stop each: where it is raised, and where nobody has caught it."""
-    path = tmp_path / "raising.py"
-    path.write_text("def inner(k):\n    return {}[k]\ninner(7)\n")
-
-    async def work(driver: Driver) -> None:
-        assert (await driver.stop()).breakpoints == (1,)
-        assert (await driver.resume()).breakpoints == (2,)
         await driver.session.kill()
 
     run_session(work, path, "raise", "uncaught")

@@ -84,6 +84,9 @@ extern "C" int sorts(int x) { return least({x, 1}); }
 """
 
 
+CALLS = ["calls(1)"] * 2 + ["jumps(2)", "around(3)"] * 2 + ["tries(4)"] * 3 + ["sorts(5)"]
+
+
 @pytest.fixture(scope="module")
 def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(tmp_path_factory.mktemp("inlined"))
@@ -100,7 +103,7 @@ def compiled(folder: Path, *options: str) -> Path:
     source, library, script = folder / "inlined.cpp", folder / "libinlined.so", folder / "program.py"
     source.write_text(SOURCE)
     subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", *options, "-o", library, source], check=True)
-    calls = "library.calls(1)\nlibrary.jumps(2)\nlibrary.around(3)\nlibrary.tries(4)\nlibrary.sorts(5)\n"
+    calls = "".join(f"library.{call}\n" for call in CALLS)
     script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
     return script
 
@@ -111,72 +114,59 @@ def at(text: str) -> str:
     return f"inlined.cpp:{next(number for number, line in enumerate(lines, 1) if text in line)}"
 
 
-def test_finish_ends_in_the_function_around(script: Path) -> None:
+def test_steps_out_of_inlined_functions_and_of_those_that_end_in_a_jump(script: Path) -> None:
     async def work(driver: Driver) -> None:
-        assert name((await driver.stop()).frame) == "innermost"
+        async def stops_at(*specs: str) -> str:
+            """The function where it stops next, by these breakpoints alone."""
+            for row in driver.session.breakpoints.all():
+                await driver.session.breakpoints.remove(row.id)
+            for spec in specs:
+                await driver.session.breakpoints.add(spec)
+            return name((await driver.resume()).frame)
+
+        await driver.stop()
+        assert await stops_at(at("seen = x;")) == "innermost"
         found = [name((await driver.step("finish")).frame) for _ in range(4)]
         assert found == ["inner", "outer", "calls", "program.py:3"]
-        await driver.finish_run()
 
-    run_session(work, script, at("seen = x;"))
-
-
-def test_another_stop_on_the_way_is_shown(script: Path) -> None:
-    async def work(driver: Driver) -> None:
-        assert name((await driver.stop()).frame) == "inner"
-        assert name((await driver.step("finish")).frame) == "innermost"  # the breakpoint
+        assert await stops_at(at("INLINE int inner("), at("seen = x;")) == "inner"
+        assert name((await driver.step("finish")).frame) == "innermost"  # the breakpoint on the way
         assert name((await driver.step("finish")).frame) == "inner"
         assert name((await driver.step("finish")).frame) == "outer"
-        await driver.finish_run()
 
-    run_session(work, script, at("INLINE int inner("), at("seen = x;"))
-
-
-@pytest.mark.parametrize("kind", ["next", "step"])
-def test_a_jump_to_another_library_ends_in_the_caller(script: Path, kind: str) -> None:
-    async def work(driver: Driver) -> None:
-        ends = []
-        for _ in range(2):
-            assert name((await driver.stop()).frame) == "jumps"
+        # A jump to another library ends in the caller.
+        for kind, caller in (
+            ("next", "program.py:5"),
+            ("next", "around"),
+            ("step", "program.py:7"),
+            ("step", "around"),
+        ):
+            assert await stops_at("jumps") == "jumps"
             for _ in range(4):
-                found = name((await driver.step(kind)).frame)
-                if found != "jumps":
+                ended = name((await driver.step(kind)).frame)
+                if ended != "jumps":
                     break
-            ends.append(found)
-            await driver.session.resume()
-        assert ends == ["program.py:4", "around"]
-        await driver.exit()
+            assert ended == caller, kind
 
-    run_session(work, script, "jumps")
+        # Where a library is inlined into a part that is seldom run, steps end on lines of the user's, and at the
+        # handler; gdb's own until aborts gdb there.
+        for kind in ("next", "step", "until"):
+            assert await stops_at(at("if (x > 3)")) == "seldom"
+            found = []
+            while not found or found[-1] == "seldom":
+                found.append(name((await driver.step(kind)).frame))
+            assert found == ["seldom"] * (len(found) - 1) + ["tries"] and len(found) < 6
 
-
-@pytest.mark.parametrize("kind", ["next", "step", "until"])
-def test_steps_where_a_library_is_inlined_into_a_part_that_is_seldom_run(script: Path, kind: str) -> None:
-    """They end on lines of the user's, and at the handler; gdb's own until aborts gdb there."""
-
-    async def work(driver: Driver) -> None:
-        assert name((await driver.stop()).frame) == "seldom"
-        found = []
-        while not found or found[-1] == "seldom":
-            found.append(name((await driver.step(kind)).frame))
-        assert found == ["seldom"] * (len(found) - 1) + ["tries"] and len(found) < 6
-        await driver.finish_run()
-
-    run_session(work, script, at("if (x > 3)"))
-
-
-def test_a_return_to_what_was_inlined_is_shown_on_the_authors_line(script: Path) -> None:
-    """That of the call, or the next one, where the compiler tells that what comes was inlined there (GCC 16)."""
-
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+        # A return to what was inlined is shown on the line of the call, or the next one, where the compiler tells
+        # that what comes was inlined there (GCC 16).
+        await stops_at(at("int y = *(const"))
         frame = (await driver.step("finish")).frame
         assert isinstance(frame, NativeFrame) and frame.function == "least"
         assert f"inlined.cpp:{frame.line}" in (at("qsort(v.data"), at("seen = v[0]"))
         assert frame.file is not None and frame.file.endswith("inlined.cpp")
         await driver.finish_run()
 
-    run_session(work, script, at("int y = *(const"))
+    run_session(work, script, "program.py:3")
 
 
 def test_a_function_that_was_optimised_while_linking_has_its_file(whole: Path) -> None:
@@ -193,21 +183,22 @@ def test_a_function_that_was_optimised_while_linking_has_its_file(whole: Path) -
     run_session(work, whole, "seldom")
 
 
-@pytest.mark.parametrize("kinds", [["step"], ["step", "step", "next"]])
-def test_an_inlined_constructor_is_come_to_once(kinds: list[str]) -> None:
+def test_an_inlined_constructor_is_come_to_once() -> None:
     """Its instructions are mixed with those of the lines around the call."""
 
     async def work(driver: Driver) -> None:
-        found, stop = [], await driver.stop()
-        while not found or not found[-1].startswith("block"):
-            assert isinstance(stop.frame, NativeFrame), found
-            found.append((stop.frame.function or "").replace("(anonymous namespace)::", ""))
-            stop = await driver.step(kinds[len(found) % len(kinds)])
-        assert "guarded" in found[0] and found.count("Keeper::Keeper") == 1, found
-        await driver.finish_run()
+        for kinds in (["step"], ["step", "step", "next"]):
+            found, stop = [], await driver.stop()
+            while not found or not found[-1].startswith("block"):
+                assert isinstance(stop.frame, NativeFrame), found
+                found.append((stop.frame.function or "").replace("(anonymous namespace)::", ""))
+                stop = await driver.step(kinds[len(found) % len(kinds)])
+            assert "guarded" in found[0] and found.count("Keeper::Keeper") == 1, found
+            await driver.session.resume()
+        await driver.exit()
 
     folder = build("2")
-    options = {"args": ("n(g(l)))",)}
+    options = {"args": ("n(g(l)g(l)))",)}
     run_session(work, WALKS, "sample_walks.cpp:55", env={"PYTHONPATH": str(folder)}, launch_options=options)
 
 
