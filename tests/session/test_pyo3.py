@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import NativeFrame, PythonFrame, Role
-from tests import rows, support
+from tests import support
 from tests.session.driver import Driver, name, run_session
 
 LEVELS = [pytest.param("O0", marks=pytest.mark.exhaustive), "O2"]
@@ -54,45 +54,47 @@ async def where(driver: Driver) -> str:
     return name(frame) if isinstance(frame, PythonFrame) else f"{name(frame)}:{frame.line}"
 
 
+# The breakpoints of a run, and its stops: which of them stop, in which function, called from which line.
+NAMES = ["sample_pyo3::tally", "Counter::increase", "weigh", "tally", "Counter::doubled", "Counter::__len__"]
+NAMES += ["sample_pyo3::call_back"]
+STOPS = [
+    ((1, 4), "sample_pyo3::tally", 5),
+    *[((3,), "sample_pyo3::weigh", 5)] * 3,
+    ((2,), "sample_pyo3::Counter::increase", 7),
+    ((5,), "sample_pyo3::Counter::doubled", 8),
+    ((6,), "sample_pyo3::Counter::__len__", 9),
+    ((7,), "sample_pyo3::call_back", 10),
+]
+
+
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(
-    ("spec", "function", "line"),
-    rows.some(
-        [
-            ("sample_pyo3::tally", "sample_pyo3::tally", 5),
-            ("Counter::increase", "sample_pyo3::Counter::increase", 7),
-            ("weigh", "sample_pyo3::weigh", 5),
-            ("tally", "sample_pyo3::tally", 5),
-            ("Counter::doubled", "sample_pyo3::Counter::doubled", 8),
-            ("Counter::__len__", "sample_pyo3::Counter::__len__", 9),
-            ("sample_pyo3::call_back", "sample_pyo3::call_back", 10),
-        ],
-        3,
-    ),
-)
 @pytest.mark.usefixtures("pyo3_crates")
-def test_a_function_stops_by_its_name(
-    tmp_path: Path, level: str, spec: str, function: str, line: int
+def test_functions_stop_by_their_names_and_a_panic_on_the_line_that_raised_it(
+    tmp_path: Path, level: str
 ) -> None:
-    """Also where the compiler has put it into what PyO3's macros make, which is glue."""
+    """Also where the compiler has put one into what PyO3's macros make, which is glue."""
 
     async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert stop.breakpoints == (1,)
-        frames = (await driver.stack()).visible()
-        assert isinstance(frames[0], NativeFrame) and frames[0].source_language == "rust"
-        assert (name(frames[0]), frames[0].role) == (function, Role.USER)
-        users = [one for one in frames if isinstance(one, NativeFrame) and one.role is Role.USER]
-        assert {name(one) for one in users} <= {function, "sample_pyo3::tally"}
-        python = next(one for one in frames if isinstance(one, PythonFrame))
-        assert python.line == line
-        hits = 3 if spec == "weigh" else 1
-        for _ in range(hits - 1):
-            await driver.resume()
-        assert driver.session.breakpoints.get(1).hit_count == hits
-        await driver.finish_run()
+        stop, values = await driver.stop(), iter(("1", "2", "3"))
+        for ids, function, line in STOPS:
+            assert stop.breakpoints == ids
+            frames = (await driver.stack()).visible()
+            assert isinstance(frames[0], NativeFrame) and frames[0].source_language == "rust"
+            assert (name(frames[0]), frames[0].role) == (function, Role.USER)
+            users = [one for one in frames if isinstance(one, NativeFrame) and one.role is Role.USER]
+            assert {name(one) for one in users} <= {function, "sample_pyo3::tally"}
+            python = next(one for one in frames if isinstance(one, PythonFrame))
+            assert python.line == line
+            if level == "O0" and ids == (3,):
+                rows = await driver.session.inspector.variables(stop.thread.tid, frames[0])
+                assert {row.name: row.value for row in rows} == {"value": next(values), "step": "2"}
+            stop = await driver.resume()
+        assert isinstance(stop.frame, NativeFrame) and name(stop.frame) == "sample_pyo3::halved"
+        said = f"panic: odd: 3, thrown in sample_pyo3::halved at lib.rs:{stop.frame.line}, called from program.py:16"
+        assert stop.description == said
+        assert (await driver.finish_run()).code == 0
 
-    run_session(work, program(tmp_path), spec, env=environment(level))
+    run_session(work, program(tmp_path), *NAMES, "throw:panic", env=environment(level))
 
 
 @pytest.fixture
@@ -106,36 +108,28 @@ def without_debug_info(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder), "RUST_BACKTRACE": "0"}
 
 
-def step_in_and_out(folder: Path, line: int, ends: str, env: dict[str, str]) -> None:
-    """``step`` from a line of the program ends there, and ``finish`` on the line."""
-
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+async def step_in_and_out(driver: Driver, entered: dict[int, str]) -> None:
+    """``step`` from each of these lines of the program ends there, and ``finish`` on the line."""
+    for line, ends in entered.items():
+        await driver.session.breakpoints.add(f"program.py:{line}")
+        await driver.resume()
         await driver.step("step")
         assert await where(driver) == ends
         await driver.step("finish")
         assert await where(driver) == f"program.py:{line}"
-        await driver.finish_run()
-
-    run_session(work, program(folder), f"program.py:{line}", env=env)
 
 
-@pytest.mark.parametrize(
-    ("line", "ends"),
-    rows.some(
-        [
-            (7, "sample_pyo3::Counter::increase:None"),
-            (10, "sample_pyo3::call_back:None"),
-            (12, "sample_pyo3::checked:None"),
-        ],
-        1,
-    ),
-)
 @pytest.mark.usefixtures("pyo3_crates")
 def test_a_step_enters_the_function_behind_a_trampoline_without_debug_info(
-    tmp_path: Path, without_debug_info: dict[str, str], line: int, ends: str
+    tmp_path: Path, without_debug_info: dict[str, str]
 ) -> None:
-    step_in_and_out(tmp_path, line, ends, without_debug_info)
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        functions = {7: "Counter::increase", 10: "call_back", 12: "checked"}
+        await step_in_and_out(driver, {line: f"sample_pyo3::{one}:None" for line, one in functions.items()})
+        await driver.finish_run()
+
+    run_session(work, program(tmp_path), "program.py:5", env=without_debug_info)
 
 
 # What PyO3 0.23 and later make of a method, in their names: a trampoline that has the address of the macro's wrapper.
@@ -196,29 +190,10 @@ def test_a_step_enters_the_function_that_a_trampoline_has_by_address(tmp_path: P
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize(
-    ("line", "ends"),
-    rows.some(
-        [
-            (7, "sample_pyo3::Counter::increase:58"),
-            (10, "sample_pyo3::call_back:23"),
-            (12, "sample_pyo3::checked:29"),
-            (8, "sample_pyo3::Counter::doubled:70"),
-            (9, "sample_pyo3::Counter::__len__:80"),
-        ],
-        3,
-    ),
-)
 @pytest.mark.usefixtures("pyo3_crates")
-def test_a_step_enters_the_authors_function_and_finish_leaves_it(
-    tmp_path: Path, level: str, line: int, ends: str
+def test_steps_enter_and_leave_the_authors_functions_and_go_from_line_to_line(
+    tmp_path: Path, level: str
 ) -> None:
-    step_in_and_out(tmp_path, line, ends, environment(level))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.usefixtures("pyo3_crates")
-def test_next_goes_from_line_to_line(tmp_path: Path, level: str) -> None:
     """Though each round of the loop begins with code of Rust's library, and the function was inlined itself."""
 
     async def work(driver: Driver) -> None:
@@ -231,34 +206,9 @@ def test_next_goes_from_line_to_line(tmp_path: Path, level: str) -> None:
         lines = [line for line, _ in itertools.groupby(found)]  # rustc has several statements on a line
         assert lines[lines.index(9) :][:6] == [9, 10] * 3
         assert place == "program.py:5"
+        functions = {7: "Counter::increase:58", 8: "Counter::doubled:70", 9: "Counter::__len__:80"}
+        functions |= {10: "call_back:23", 12: "checked:29"}
+        await step_in_and_out(driver, {line: f"sample_pyo3::{one}" for line, one in functions.items()})
         await driver.finish_run()
 
     run_session(work, program(tmp_path), "program.py:5", env=environment(level))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.usefixtures("pyo3_crates")
-def test_a_panic_selects_the_line_that_raised_it(tmp_path: Path, level: str) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert isinstance(stop.frame, NativeFrame) and name(stop.frame) == "sample_pyo3::halved"
-        said = f"panic: odd: 3, thrown in sample_pyo3::halved at lib.rs:{stop.frame.line}, called from program.py:16"
-        assert stop.description == said
-        assert (await driver.finish_run()).code == 0
-
-    run_session(work, program(tmp_path), "throw:panic", env=environment(level))
-
-
-@pytest.mark.exhaustive
-@pytest.mark.usefixtures("pyo3_crates")
-def test_variables_are_those_of_the_author(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        frame = (await driver.stack()).visible()[0]
-        rows = {
-            row.name: row.value for row in await driver.session.inspector.variables(stop.thread.tid, frame)
-        }
-        assert rows == {"value": "1", "step": "2"}
-        await driver.finish_run()
-
-    run_session(work, program(tmp_path), "weigh", env=environment("O0"))

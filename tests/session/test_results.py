@@ -27,7 +27,9 @@ async def variables(driver: Driver, stop: Stop) -> list[Value]:
     return await driver.session.inspector.variables(stop.thread.tid, stop.frame)
 
 
-def test_finish_tells_what_a_native_function_has_returned(crossing: Path, env: Env) -> None:
+def test_finish_tells_what_a_function_has_returned(crossing: Path, env: Env) -> None:
+    """Of C++, and of Python that native code called. An exception is no result."""
+
     async def work(driver: Driver) -> None:
         await driver.stop()
         stop = await driver.step("finish")
@@ -46,30 +48,17 @@ def test_finish_tells_what_a_native_function_has_returned(crossing: Path, env: E
         assert (kind, text.split()[-1]) == ("PyObject *", "4.833333333333334")
         stop = await driver.step("next")
         assert stop.result is None  # it is that of the step alone
-        await driver.finish_run()
-
-    run_session(work, crossing, "sample_pybind.cpp:17", "sample::outer", env=env)
-
-
-def test_a_python_function_that_native_code_called(crossing: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+        assert name((await driver.resume()).frame) == "crossing.py:3"
         stop = await driver.step("finish")
         assert stop.origin is Language.NATIVE and name(stop.frame) == "(anonymous namespace)::call_back"
         assert shown(stop) == ("(return) double", "PyObject*", "20.0")
-        await driver.finish_run()
-
-    run_session(work, crossing, "crossing.py:3", env=env)
-
-
-def test_an_exception_is_no_result(crossing: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
+        assert (await driver.resume()).result is None
         stop = await driver.step("finish")
         assert (name(stop.frame), stop.reason, stop.result) == ("crossing.py:13", Reason.STEP, None)
         await driver.finish_run()
 
-    run_session(work, crossing, "raise_error", env=env)
+    specs = ("sample_pybind.cpp:17", "sample::outer", "crossing.py:3", "raise_error")
+    run_session(work, crossing, *specs, env=env)
 
 
 def test_a_step_that_another_stop_interrupts_has_no_result(crossing: Path, env: Env) -> None:
