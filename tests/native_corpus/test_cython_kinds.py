@@ -64,10 +64,19 @@ def hits(
     )
 
 
+COUNTERS = {  # the line of each counter -> the function that it counts
+    f"corpus_kinds.pyx:{number}": NAMES[int(found[1])]
+    for number, line in enumerate(KINDS.splitlines(), 1)
+    if (found := re.fullmatch(r" +calls\[(\d+)\] \+= 1", line)) is not None
+}
+
+
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_function_that_is_verified_stops_once_a_call(level: str, tmp_path: Path) -> None:
-    found = hits(NAMES, PROGRAM.format(module="corpus_kinds"), level, "cython-kinds", tmp_path)
+def test_a_function_or_line_that_is_verified_stops_as_often_as_it_counts(level: str, tmp_path: Path) -> None:
+    specs = [*NAMES, *COUNTERS]
+    every = hits(specs, PROGRAM.format(module="corpus_kinds"), level, "cython-kinds", tmp_path)
     calls = json.loads((tmp_path / "counts.json").read_text())
+    found = {name: every[name] for name in NAMES}
     assert calls.keys() == found.keys()
     wrong = {
         name: (calls[name], count)
@@ -84,20 +93,9 @@ def test_a_function_that_is_verified_stops_once_a_call(level: str, tmp_path: Pat
     assert not wrong
     assert len(unsure) <= (0 if level == "O0" else 14)
 
-
-COUNTERS = {  # the line of each counter -> the function that it counts
-    f"corpus_kinds.pyx:{number}": NAMES[int(found[1])]
-    for number, line in enumerate(KINDS.splitlines(), 1)
-    if (found := re.fullmatch(r" +calls\[(\d+)\] \+= 1", line)) is not None
-}
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_a_line_that_is_verified_stops_as_often_as_it_counts(level: str, tmp_path: Path) -> None:
-    found = hits(list(COUNTERS), PROGRAM.format(module="corpus_kinds"), level, "cython-kinds", tmp_path)
-    calls = json.loads((tmp_path / "counts.json").read_text())
-    verified = {spec: count for spec, (count, state) in found.items() if state is BreakpointState.VERIFIED}
-    assert len(COUNTERS) == len(NAMES) and (level != "O0" or verified.keys() == found.keys())
+    lines = {spec: every[spec] for spec in COUNTERS}
+    verified = {spec: count for spec, (count, state) in lines.items() if state is BreakpointState.VERIFIED}
+    assert len(COUNTERS) == len(NAMES) and (level != "O0" or verified.keys() == lines.keys())
     assert verified == {spec: calls[COUNTERS[spec]] for spec in verified}
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
 from dualdbg.symbols.torch.signatures import Parameter, Signature
-from tests import rows
 from tests.session.driver import Driver, run_session
 from tests.support import require
 
-FUNCTIONS = 60
+FUNCTIONS = 24  # with each row; all of them in the exhaustive run
+ALL = 60
 SEED = 20260804
 
 pytestmark = pytest.mark.skipif(
@@ -68,10 +68,10 @@ def body(chance: random.Random, names: list[str], depth: int = 0) -> list[str]:
     return lines
 
 
-def corpus(chance: random.Random) -> tuple[str, dict[str, list[tuple[str, str, int]]]]:
+def corpus(chance: random.Random, count: int) -> tuple[str, dict[str, list[tuple[str, str, int]]]]:
     """The source; and of each function its parameters, by name, type and the value that is passed."""
     functions, calls, known = [], [], {}
-    for number in range(FUNCTIONS):
+    for number in range(count):
         parameters = []
         for at in range(chance.randint(1, 8)):
             kind = chance.choice(list(KINDS))
@@ -90,8 +90,8 @@ def corpus(chance: random.Random) -> tuple[str, dict[str, list[tuple[str, str, i
     return HEAD + "\n".join([*functions, run, "}", ""]), known
 
 
-def prepared(folder: Path, level: str) -> tuple[Path, dict[str, list[tuple[str, str, int]]]]:
-    source, known = corpus(random.Random(SEED))
+def prepared(folder: Path, level: str, count: int) -> tuple[Path, dict[str, list[tuple[str, str, int]]]]:
+    source, known = corpus(random.Random(SEED), count)
     compiler = require(shutil.which("g++"), "a C++ compiler")
     (folder / "kept.cpp").write_text(source)
     command = [compiler, *level.split(), "-shared", "-fPIC", "kept.cpp", "-o", "libkept.so"]
@@ -131,9 +131,18 @@ async def looked_at(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("level", rows.some(["-O2", "-O3 -fno-omit-frame-pointer", "-O1"], 2))
-def test_arguments_of_functions_that_have_called_another(tmp_path: Path, level: str) -> None:
-    script, known = prepared(tmp_path, level)
+@pytest.mark.parametrize(
+    ("level", "count"),
+    [
+        *(("-O2", FUNCTIONS), ("-O3 -fno-omit-frame-pointer", FUNCTIONS)),
+        *(
+            pytest.param(level, ALL, marks=pytest.mark.exhaustive)
+            for level in ("-O2", "-O3 -fno-omit-frame-pointer", "-O1")
+        ),
+    ],
+)
+def test_arguments_of_functions_that_have_called_another(tmp_path: Path, level: str, count: int) -> None:
+    script, known = prepared(tmp_path, level, count)
 
     async def work(driver: Driver) -> tuple[list[str], list[int]]:
         wrong: list[str] = []
@@ -160,8 +169,8 @@ def test_arguments_of_functions_that_have_called_another(tmp_path: Path, level: 
 
 @pytest.mark.slow
 def test_arguments_at_each_instruction(tmp_path: Path) -> None:
-    script, known = prepared(tmp_path, "-O2")
-    some = [f"kept_{number}" for number in range(0, FUNCTIONS, 12)]
+    script, known = prepared(tmp_path, "-O2", ALL)
+    some = [f"kept_{number}" for number in range(0, ALL, 12)]
 
     async def work(driver: Driver) -> tuple[list[str], list[int]]:
         wrong: list[str] = []

@@ -78,21 +78,6 @@ def test_every_stop_and_resume_is_an_epoch_and_old_handles_are_refused(crossing:
     run_session(work, crossing, "crossing.py:6", env=env)
 
 
-def test_a_running_target_refuses_what_needs_a_stop(tmp_path: Path) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        await driver.session.resume()
-        with pytest.raises(WrongState, match="running"):
-            await driver.session.inspector.stack()
-        with pytest.raises(WrongState):
-            await driver.session.resume()
-        await driver.session.pause()
-        assert (await driver.stop()).reason is Reason.PAUSE
-
-    text = "import time\nx = 1\nwhile True:\n    time.sleep(0.01)\n"
-    run_session(work, script(tmp_path, text), "program.py:2")
-
-
 BUSY = "x = 0\ndef spin():\n    global x\n    while True:\n        x += 1\nspin()\n"
 ASLEEP = "import time\nready = 1\ntime.sleep(1000)\n"
 
@@ -139,10 +124,16 @@ def test_a_pause_is_a_python_stop_where_the_thread_waits_for_the_gil(tmp_path: P
     run_session(work, script(tmp_path, CROWDED), "program.py:9")
 
 
-def test_a_pause_in_native_code_shows_the_python_line_that_called_it(tmp_path: Path) -> None:
+def test_a_running_target_refuses_what_needs_a_stop_and_a_pause_in_native_code_shows_the_python_line(
+    tmp_path: Path,
+) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         await driver.session.resume()
+        with pytest.raises(WrongState, match="running"):
+            await driver.session.inspector.stack()
+        with pytest.raises(WrongState):
+            await driver.session.resume()
         wait_until(lambda: _system_call(driver.session.pid) in NANOSLEEP, 60, "the program sleeps")
         await driver.session.pause()
         stop = await driver.stop()
@@ -367,21 +358,19 @@ def test_the_walk_through(operators: OperatorTable, capfd: pytest.CaptureFixture
     assert capfd.readouterr().out.startswith("tensor(")
 
 
-@pytest.mark.parametrize("may_stop", [False, True])
-def test_the_target_is_known_to_stand_after_a_call_by_an_expression(
-    crossing: Path, env: Env, may_stop: bool
-) -> None:
+def test_the_target_is_known_to_stand_after_a_call_by_an_expression(crossing: Path, env: Env) -> None:
     """Whatever gdb reports of the call."""
 
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
         session = driver.session
-        for expression, value in (("(int)getpid()", str(session.pid)), ("(int)abs(-3)", "3")):
-            found = await session.inspector.evaluate(
-                expression, stop.thread.tid, stop.frame, Language.NATIVE, may_stop
-            )
-            assert found.value == value
-            assert not session.native.running and session.state is State.NATIVE_STOPPED
+        for may_stop in (False, True):
+            for expression, value in (("(int)getpid()", str(session.pid)), ("(int)abs(-3)", "3")):
+                found = await session.inspector.evaluate(
+                    expression, stop.thread.tid, stop.frame, Language.NATIVE, may_stop
+                )
+                assert found.value == value
+                assert not session.native.running and session.state is State.NATIVE_STOPPED
         await session.detach()
 
     run_session(work, crossing, "capi_outer", env=env)
