@@ -44,7 +44,6 @@ def _module(driver: Driver, word: str) -> Module:
 
 async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], list[Any]]:
     """A step from a Python stop: the frames where it ends, and what the innermost shows."""
-    await driver.stop()
     reader = driver.session.inspector.reader
     whole: list[str] = []
     if not at_once:
@@ -73,23 +72,36 @@ async def _seen(driver: Driver, word: str, at_once: bool) -> tuple[list[Any], li
     has_copy = at_once and finds_same_code_without_types(driver.session.native.version)
     assert whole == ([State.RUNNING.name] if has_copy else [])  # it was begun before the stop was told
     after = (await driver.step("next")).frame
-    await driver.finish_run()
     return [*frames, (name(after), after and after.line)], [(one.name, one.type) for one in values]
 
 
-@pytest.mark.parametrize(("line", "word"), [(6, "sample_capi"), (7, "sample_pybind"), (10, "sample_pybind")])
+def _steps(
+    script: Path, env: Env, words: dict[int, str], at_once: bool
+) -> dict[int, tuple[list[Any], list[Any]]]:
+    """What is seen of a step from each of these lines, in one session."""
+
+    async def work(driver: Driver) -> dict[int, tuple[list[Any], list[Any]]]:
+        found = {}
+        for line, word in words.items():
+            await (driver.resume() if found else driver.stop())
+            found[line] = await _seen(driver, word, at_once)
+        await driver.finish_run()
+        return found
+
+    return run_session(work, script, *(f"{script.name}:{line}" for line in words), env=env)
+
+
 def test_the_stop_and_its_values_are_those_of_a_step_that_came_later(
-    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch, line: int, word: str
+    crossing: Path, env: Env, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(foresight, "_LOOK", 1000.0)  # nobody looks ahead
-    at_once, later = (
-        run_session(
-            lambda driver, now=now: _seen(driver, word, now), crossing, f"crossing.py:{line}", env=env
-        )
-        for now in (True, False)
-    )
-    assert at_once == later
-    assert at_once[1]
+    words = {6: "sample_capi", 7: "sample_pybind", 10: "sample_pybind"}
+    later = _steps(crossing, env, words, at_once=False)
+    for lines in ((6, 7), (10,)):  # of each extension the types are read once
+        at_once = _steps(crossing, env, {line: words[line] for line in lines}, at_once=True)
+        for line in lines:
+            assert at_once[line] == later[line], line
+            assert at_once[line][1]
 
 
 @pytest.fixture
@@ -120,12 +132,7 @@ def test_a_function_that_begins_with_an_inlined_one(
     """gdb hides the inlined one by a pointer to its symbol, which is gone once all symbols are read."""
     monkeypatch.setattr(foresight, "_LOOK", 1000.0)
     script, env = inlined(level)
-    at_once, later = (
-        run_session(
-            lambda driver, now=now: _seen(driver, "begins_inlined", now), script, f"{script}:3", env=env
-        )
-        for now in (True, False)
-    )
+    at_once, later = (_steps(script, env, {3: "begins_inlined"}, now)[3] for now in (True, False))
     assert at_once == later
     # Debug info of -O2 has the first instruction on line 4, which is not this function's; GCC 16's knows the call.
     function, line = at_once[0][0][::2][:2]
@@ -201,10 +208,7 @@ def test_what_was_damaged_in_the_cache_is_made_anew(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def frames() -> list[Any]:
-        seen = run_session(
-            lambda driver: _seen(driver, "sample_pybind", True), crossing, "crossing.py:7", env=env
-        )
-        return seen[0]
+        return _steps(crossing, env, {7: "sample_pybind"}, at_once=True)[7][0]
 
     before = frames()
     made = [one for one in (tmp_path / "dualdbg").iterdir() if one.suffix == ".elf"]

@@ -11,74 +11,68 @@ from dualdbg.console.completion import Completions
 from dualdbg.errors import ConfigError
 from dualdbg.model import Layer, PythonFrame, Quality, Reason
 from dualdbg.symbols.torch.operators import OperatorTable
-from tests import rows
 from tests.cli.driver import dualdbg
 from tests.session.driver import Driver, name, run_session
 
 PROGRAM = """\
 import torch
-a = torch.ones(2, 3, requires_grad=True)
+for _ in range(3):
+    a = torch.ones(2, 3, requires_grad=True)
+    b = torch.randn(2, 3)
+    c = a + b
+    d = torch.relu(a)
+    e = a.shape
+    f = c.sum(); f.backward()
 b = torch.randn(2, 3)
-c = a + b
-d = torch.relu(a)
-e = a.shape
-f = c.sum(); f.backward()
 """
+# Of the lines from the fourth on. What is no operator is entered in its binding.
 ROWS = {
-    Layer.BINDING: {
-        3: "torch::autograd::THPVariable_randn",
-        4: "torch::autograd::THPVariable_add",
-        5: "torch::autograd::THPVariable_relu",
-        6: "THPVariable_get_shape",
-    },
-    Layer.DISPATCH: {
-        3: "at::_ops::randn::call",
-        4: "at::_ops::add_Tensor::call",
-        5: "at::_ops::relu::call",
-        6: "THPVariable_get_shape",  # no operator: its binding
-    },
-    Layer.KERNEL: {
-        3: "at::native::randn",
-        4: "at::native::structured_ufunc_add_CPU::impl",  # below the kernel that records it for autograd
-        5: "at::native::relu",
-        6: "THPVariable_get_shape",
-    },
+    Layer.BINDING: [
+        *("torch::autograd::THPVariable_randn", "torch::autograd::THPVariable_add"),
+        *("torch::autograd::THPVariable_relu", "THPVariable_get_shape"),
+    ],
+    Layer.DISPATCH: [
+        *("at::_ops::randn::call", "at::_ops::add_Tensor::call"),
+        *("at::_ops::relu::call", "THPVariable_get_shape"),
+    ],
+    Layer.KERNEL: [
+        "at::native::randn",
+        "at::native::structured_ufunc_add_CPU::impl",  # below the kernel that records it for autograd
+        *("at::native::relu", "THPVariable_get_shape"),
+    ],
 }
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("layer", rows.some([Layer.KERNEL, Layer.BINDING, Layer.DISPATCH], 2))
-def test_a_step_enters_the_layer_that_is_set(layer: Layer, operators: OperatorTable, tmp_path: Path) -> None:
+def test_a_step_enters_the_layer_that_is_set(operators: OperatorTable, tmp_path: Path) -> None:
     async def work(driver: Driver) -> None:
-        assert driver.session.code.step_into is layer
+        assert driver.session.code.step_into is Layer.KERNEL
         await driver.stop()
-        for line, function in ROWS[layer].items():
-            while name((stop := driver.session.stop) and stop.frame) != f"program.py:{line}":
-                await driver.step("next")
-            stop = await driver.step("step")
-            assert (name(stop.frame), stop.reason) == (function, Reason.STEP)
-            stack = await driver.stack()
-            python = [frame for frame in stack.visible() if isinstance(frame, PythonFrame)]
-            assert stack.quality is Quality.FULL and name(python[0]) == f"program.py:{line}"
+        for layer in (Layer.KERNEL, Layer.BINDING, Layer.DISPATCH):
+            driver.session.step_into = layer
+            for line, function in enumerate(ROWS[layer], 4):
+                while name((stop := driver.session.stop) and stop.frame) != f"program.py:{line}":
+                    await driver.step("next")
+                stop = await driver.step("step")
+                assert (name(stop.frame), stop.reason) == (function, Reason.STEP)
+                stack = await driver.stack()
+                python = [frame for frame in stack.visible() if isinstance(frame, PythonFrame)]
+                assert stack.quality is Quality.FULL and name(python[0]) == f"program.py:{line}"
+            await driver.resume()
+
+        # A step out of a function without debug info is one. Its calls are watched by internal breakpoints, and gdb
+        # numbers these below zero.
+        assert name((driver.session.stop or await driver.stop()).frame) == "program.py:9"
+        await driver.session.breakpoints.add("randn")
+        assert name((await driver.resume()).frame) == "at::native::randn"
+        assert (await driver.step("step")).reason is Reason.STEP
+        assert [notice for notice in driver.notices if notice.level != "info"] == []
         assert (await driver.finish_run()).code == 0
 
     script = tmp_path / "program.py"
     script.write_text(PROGRAM)
-    run_session(work, script, "program.py:2", operators=operators, step_into=layer)
-
-
-@pytest.mark.torch
-def test_a_step_out_of_a_function_without_debug_info_is_one(operators: OperatorTable, tmp_path: Path) -> None:
-    """Its calls are watched by internal breakpoints, and gdb numbers these below zero."""
-
-    async def work(driver: Driver) -> None:
-        assert name((await driver.stop()).frame) == "at::native::randn"
-        assert (await driver.step("step")).reason is Reason.STEP
-        assert [notice for notice in driver.notices if notice.level != "info"] == []
-
-    script = tmp_path / "program.py"
-    script.write_text("import torch\nb = torch.randn(2, 3)\n")
-    run_session(work, script, "randn", operators=operators)
+    specs = ("program.py:3", "program.py:9")
+    run_session(work, script, *specs, operators=operators, step_into=Layer.KERNEL)
 
 
 def test_the_setting_in_the_configuration(tmp_path: Path) -> None:

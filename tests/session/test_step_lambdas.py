@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import NativeFrame
-from tests import rows, support
+from tests import support
 from tests.session.driver import Driver, run_session
 
 SOURCE = """\
@@ -41,7 +41,7 @@ extern "C" int calls(int n) {
 }
 
 extern "C" int once(int n) {
-    static std::once_flag flag;
+    std::once_flag flag;
     std::call_once(flag, [&] {
         seen = n;
         seen = n + 1;
@@ -60,8 +60,9 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, library, script = folder / "lambdas.cpp", folder / "liblambdas.so", folder / "program.py"
     source.write_text(SOURCE)
     subprocess.run([compiler, "-g", "-O2", "-shared", "-fPIC", "-o", library, source], check=True)
-    calls = "library.sorts(7)\nlibrary.calls(7)\nlibrary.once(7)\nprint('end')\n"
-    script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{calls}")
+    calls = "    library.sorts(7)\n    library.calls(7)\n    library.once(7)\n"
+    loop = f"for _ in range(30):\n{calls}print('end')\n"
+    script.write_text(f"import ctypes\nlibrary = ctypes.CDLL({str(library)!r})\n{loop}")
     return script
 
 
@@ -69,46 +70,45 @@ def line_with(text: str) -> int:
     return next(number for number, line in enumerate(LINES, 1) if text in line)
 
 
-async def walk(driver: Driver, kind: str) -> list[int]:
-    """The lines that steps end on, from the stop on to the Python line; all of them are the source's own."""
+async def walk(driver: Driver, spec: str, kind: str) -> list[int]:
+    """The lines that steps end on, from the next stop at ``spec`` to the Python line; all are the source's own."""
     found: list[int] = []
-    stop = await driver.stop()
-    await driver.session.breakpoints.remove(1)
+    (row,) = await driver.session.breakpoints.add(spec)
+    stop = await driver.resume()
+    await driver.session.breakpoints.remove(row.id)
     while isinstance(stop.frame, NativeFrame):
         assert stop.frame.file is not None and stop.frame.file.endswith("lambdas.cpp"), (found, stop.frame)
         assert stop.frame.line is not None and len(found) < 100
         found.append(stop.frame.line)
         stop = await driver.step(kind)
-    await driver.finish_run()
     return found
 
 
-@pytest.mark.parametrize(
-    ("function", "inside", "behind"),
-    rows.some(
-        [
-            ("sorts", ("seen = a;", "return a < b"), "seen = v[0]"),
-            ("calls", ("seen = x;", "return x + n"), "seen = v[1]"),
-            ("once", ("seen = n + 1",), "return seen"),
-        ],
-        2,
-    ),
-)
-def test_a_lambda_is_entered_and_left(
-    script: Path, function: str, inside: tuple[str, ...], behind: str
-) -> None:
-    """Debug info may have the code of its last line in what it was inlined into (GCC 16)."""
-    found = run_session(lambda driver: walk(driver, "step"), script, function)
-    lines = [LINES[number - 1] for number in found]
-    entered = [at for at, line in enumerate(lines) if any(text in line for text in inside)]
-    assert entered, lines
-    last = max(entered)
-    assert any(behind in line for line in lines[last:]), lines
+# A function, lines of the lambda that it calls, and one behind that.
+ENTERED = [
+    ("sorts", ("seen = a;", "return a < b"), "seen = v[0]"),
+    ("calls", ("seen = x;", "return x + n"), "seen = v[1]"),
+    ("once", ("seen = n + 1",), "return seen"),
+]
+INSIDE = ["seen = a;", "return x + n", "seen = n + 1"]
 
 
-@pytest.mark.parametrize("kind", ["next", "finish"])
-@pytest.mark.parametrize("text", rows.some(["seen = a;", "return x + n", "seen = n + 1"], 2))
-def test_out_of_a_lambda_to_the_users_function(script: Path, kind: str, text: str) -> None:
+def test_a_lambda_is_entered_and_left_to_the_users_function(script: Path) -> None:
     """Not to the line of the C++ library that called it."""
-    found = run_session(lambda driver: walk(driver, kind), script, f"lambdas.cpp:{line_with(text)}")
-    assert len(found) > 1
+
+    async def work(driver: Driver) -> None:
+        await driver.stop()
+        await driver.session.breakpoints.remove(1)
+        for function, inside, behind in ENTERED:
+            found = await walk(driver, function, "step")
+            # Debug info may have the code of its last line in what it was inlined into (GCC 16).
+            lines = [LINES[number - 1] for number in found]
+            entered = [at for at, line in enumerate(lines) if any(text in line for text in inside)]
+            assert entered, (function, lines)
+            assert any(behind in line for line in lines[max(entered) :]), (function, lines)
+        for kind in ("next", "finish"):
+            for text in INSIDE:
+                assert len(await walk(driver, f"lambdas.cpp:{line_with(text)}", kind)) > 1, (kind, text)
+        assert (await driver.finish_run()).code == 0
+
+    run_session(work, script, "program.py:4")

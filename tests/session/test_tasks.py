@@ -40,25 +40,23 @@ def of_name(tasks: tuple[Task, ...]) -> dict[str, tuple[TaskState, list[tuple[st
     }
 
 
-@pytest.mark.parametrize(
-    ("spec", "state"), [("tasks.py:5", State.PYTHON_STOPPED), ("capi_add", State.NATIVE_STOPPED)]
-)
-def test_tasks_at_a_stop(script: Path, env: Env, spec: str, state: State) -> None:
+def test_tasks_at_a_stop(script: Path, env: Env) -> None:
     async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        assert driver.session.state is state
-        found = await driver.session.inspector.tasks()
-        assert found.notes == ()
-        rows = of_name(found.tasks)
-        assert rows["Task-1"] == (TaskState.RUNNING, [("works", 5), ("main", 9)])
-        assert rows["waits 1"] == rows["waits 2"]
-        waits, ((innermost, _), outermost) = rows["waits 1"]
-        assert (waits, innermost, outermost) == (TaskState.WAITING, "sleep", ("waits", 3))
-        assert {task.thread for task in found.tasks} == {stop.thread.tid}
-        threads, tasks = await driver.session.inspector.threads_and_tasks()
-        assert [row.tid for row in threads] == [stop.thread.tid]
-        assert tasks == found
-        assert driver.session.state is state
+        for state in (State.PYTHON_STOPPED, State.NATIVE_STOPPED):
+            stop = await (driver.resume() if state is State.NATIVE_STOPPED else driver.stop())
+            assert driver.session.state is state
+            found = await driver.session.inspector.tasks()
+            assert found.notes == ()
+            rows = of_name(found.tasks)
+            assert rows["Task-1"] == (TaskState.RUNNING, [("works", 5), ("main", 9)])
+            assert rows["waits 1"] == rows["waits 2"]
+            waits, ((innermost, _), outermost) = rows["waits 1"]
+            assert (waits, innermost, outermost) == (TaskState.WAITING, "sleep", ("waits", 3))
+            assert {task.thread for task in found.tasks} == {stop.thread.tid}
+            threads, tasks = await driver.session.inspector.threads_and_tasks()
+            assert [row.tid for row in threads] == [stop.thread.tid]
+            assert tasks == found
+            assert driver.session.state is state
         await driver.session.kill()
 
-    run_session(work, script, spec, env=env)
+    run_session(work, script, "tasks.py:5", "capi_add", env=env)
