@@ -18,7 +18,7 @@ from dualdbg.snapshot.linux.memory import Memory
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.target import doctor
 from dualdbg.target import interpreter as interpreters
-from tests.gdb_scripts.gdb_run import PUBLISH, run_gdb
+from tests.gdb_scripts.gdb_run import run_gdb
 from tests.support import ROOT
 from tests.target.test_interpreter import ANSWER
 
@@ -111,7 +111,8 @@ def test_an_older_interpreter_is_refused(tmp_path: Path) -> None:
 
 def test_the_helpers_in_gdb_try_a_newer_one(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
-    program.write_text(PUBLISH + "number = 1.5\npublish(it=id(number))\nstop()\n")
+    publishing = (ROOT / "tests/gdb_scripts/targets/publishing.py").read_text()
+    program.write_text(f"{publishing}\nnumber = 1.5\npublish(it=id(number))\nstop()\n")
     newer = python_versions.text_of(NEXT)
     commands = [f"set dualdbg python-version {newer}", "dualdbg-json pyobject {it}", "dualdbg-layout"]
     outcome = run_gdb([Path(sys.executable).resolve(), program], commands, tmp_path)

@@ -66,12 +66,17 @@ def with_engine_ids(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tupl
 def from_the_stop_on(frames: tuple[Frame, ...], named: list[PythonFrame]) -> tuple[Frame, ...]:
     """The same frames; those above the frame at which debugpy stopped are folded away.
 
-    A function that is just returning to that frame is still on the stack, and does not concern the user.
+    A function that is just returning to that frame is still on the stack, and does not concern the user. Nor does what
+    calls debugpy: where an editor has given that frame another file and line, it is the innermost of the user's Python.
     """
     ids = [frame.engine_id if isinstance(frame, PythonFrame) else None for frame in frames]
-    if not named or named[0].engine_id not in ids:
+    if not named:
         return frames
-    top = ids.index(named[0].engine_id)
+    if named[0].engine_id in ids:
+        top = ids.index(named[0].engine_id)
+    else:
+        own = (isinstance(frame, PythonFrame) and frame.role is not Role.PLUMBING for frame in frames)
+        top = next((at for at, is_own in enumerate(own) if is_own), 0)
     return (*(_folded(frame) for frame in frames[:top]), *frames[top:])
 
 

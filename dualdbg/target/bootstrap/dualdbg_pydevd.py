@@ -53,7 +53,7 @@ def quick(pydevd: Any, failed: int) -> type:
 
     ``failed`` is the exit status of a program whose session hangs up before the program may start.
     """
-    from _pydevd_bundle import pydevd_comm  # type: ignore[import-not-found]
+    from _pydevd_bundle import pydevd_api, pydevd_comm  # type: ignore[import-not-found]
     from _pydevd_bundle._debug_adapter import pydevd_base_schema  # type: ignore[import-not-found]
 
     def answer(request: Any, body: Any) -> Any:
@@ -62,7 +62,7 @@ def quick(pydevd: Any, failed: int) -> type:
 
     def evaluate_without_frame(*given: Any) -> None:
         """Run code of the user, in a thread of ours unless a stopped one comes first."""
-        evaluate = pydevd_comm.internal_evaluate_expression_json
+        evaluate = pydevd_api.internal_evaluate_expression_json  # which dualdbg_expressions.py replaces
         if getattr(pydevd.threading.current_thread(), "is_pydev_daemon_thread", False):
             pydevd.dualdbg_signals.call_unblocked(evaluate, *given)
         else:

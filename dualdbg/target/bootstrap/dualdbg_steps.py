@@ -35,6 +35,7 @@ _PAUSES = 0x2A0  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR (inspect.py)
 _OUT_OF = {108: 109, 159: 160}
 _OUT = tuple(_OUT_OF.values())
 _STEP_COMMANDS = (107, 128, 144, 206, *_OUT_OF, *_OUT)  # and CMD_STEP_INTO, _SMART_, _MY_CODE, _COROUTINE
+_ENTRY = 154  # CMD_STOP_ON_START: a step that no stop has begun
 _STEPS = ("internal_step_in_thread", "internal_smart_step_into")  # functions of pydevd_comm.py
 _RETURNED = "__pydevd_ret_val_dict"  # pydevd's variable with what functions have returned to a frame
 _TOOLS = (4, 3, 5)  # numbers of sys.monitoring that no kind of tool has to itself
@@ -45,6 +46,8 @@ def watch(debugger: Any, pydevd: Any, left: FrameType) -> None:
     thread = pydevd.threading.current_thread()
     info = getattr(thread, "additional_info", None)  # pydevd's own threads have none
     if info is None or info.pydev_step_cmd == -1 or debugger.pydb_disposed:
+        return
+    if info.pydev_original_step_cmd == _ENTRY:
         return
     number = get_ident()
     # A step out of libraries is pydevd's step out of the outermost of them.
