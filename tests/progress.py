@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-_SECONDS = 10.0  # between two lines; a line a file would be thousands
+_INTERVAL = 10.0  # between two lines; one for each file would be hundreds
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -52,7 +52,7 @@ class Progress:
         if report.when == "teardown":
             self._done[area] += 1
             now = time.monotonic()
-            if now - self._printed >= _SECONDS or self._done.total() == self._wanted.total():
+            if now - self._printed >= _INTERVAL or self._done.total() == self._wanted.total():
                 self._printed = now
                 print(self.line(now - self._begun), flush=True)
                 self._lately.clear()
