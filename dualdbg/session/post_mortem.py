@@ -180,6 +180,7 @@ class _CoreImage(AddressSpace):
     def __init__(self, captured: Captured) -> None:
         super().__init__(captured.facts.pid)
         self._modules = {(module.path, module.start): module for module in captured.modules}
+        self.is_code = captured.is_code  # type: ignore[method-assign]
 
     def refresh(self) -> list[Module]:
         return []

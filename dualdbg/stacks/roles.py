@@ -168,13 +168,13 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
 
     Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what starts a thread
     or the interpreter below the outermost Python frame, and what debugpy does in the user's thread. So is what a call
-    of CUDA does within the driver, which has no names there.
+    of CUDA does within the driver, which has no names there, and the code with which ``-X perf`` calls each function.
     """
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
     in_gpu_call = False
     result: list[Frame] = []
-    for frame in reversed(frames):
+    for frame, callee in zip(reversed(frames), [*reversed(frames), None][1:], strict=True):
         in_gpu_call = _stays_in_gpu_call(frame, in_gpu_call)
         if isinstance(frame, PythonFrame):
             hiding = _hiding_of_python(frame, hiding, rules)
@@ -185,6 +185,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             hiding is _Hiding.OURS
             or (hiding is _Hiding.START and not rules.is_hosts(frame))
             or (rules.is_interpreter(frame) and not interpreter_shown)
+            or (isinstance(callee, PythonFrame) and callee.entry and _is_nameless(frame))
             or (in_gpu_call and (frame.function is None or is_c_library(frame.library)))
         ):
             role = Role.PLUMBING
@@ -193,6 +194,10 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         result.append(frame if frame.role is role else replace(frame, role=role))
     result.reverse()
     return result
+
+
+def _is_nameless(frame: NativeFrame) -> bool:
+    return frame.function is None and frame.library is None
 
 
 def _stays_in_gpu_call(frame: Frame, is_in_one: bool) -> bool:

@@ -161,6 +161,14 @@ class AddressSpace:
         self.version += 1
         self._troubles.append(without)
 
+    def is_code(self, address: int) -> bool:
+        """Return whether what is mapped at an address now may be run, or whether nobody knows."""
+        try:
+            rows = [mapping(line, self._link) for line in lines_of_maps(read_maps(self.pid))]
+        except OSError:
+            return True
+        return any(row.is_code and row.start <= address < row.end for row in rows)
+
     def module_at(self, address: int) -> Module | None:
         """The module that is mapped at ``address``, if any."""
         for module in self._modules.values():

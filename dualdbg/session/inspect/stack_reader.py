@@ -19,6 +19,7 @@ from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
 from ...stacks.merge import merge
+from ...stacks.no_code import NO_CODE, up_to_no_code
 from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import RoleRules, rules_of
 from ...symbols import cache
@@ -279,7 +280,7 @@ class StackReader:
                 await self._fill_gaps(frames)
                 if known == self._fillings:
                     break
-        named = [self._named(frame) for frame in frames]
+        named = [self._named(frame) for frame in up_to_no_code(frames, self._is_code)]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
@@ -402,9 +403,15 @@ class StackReader:
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
+        if native and not self._is_code(native[-1].pc):
+            trouble = NO_CODE.format(native[-1].pc)
         stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
         self._stacks[tid] = replace(stack, origin=await self._origin(native) or stack.origin)
         return self._stacks[tid]
+
+    def _is_code(self, address: int) -> bool:
+        """Whether there may be code at an address that gdb has found on a stack. Some stacks end at 0."""
+        return not address or self.image.module_at(address) is not None or self.image.is_code(address)
 
     async def _origin(self, frames: list[NativeFrame]) -> str | None:
         """What started the OpenMP region in which a worker is, where one thread alone can have done it."""

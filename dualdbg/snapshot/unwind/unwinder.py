@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
 from ...probes.placement import MISSING
+from ...stacks.no_code import NO_CODE
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64, X86_64, Architecture, Registers
@@ -150,7 +151,7 @@ class Unwinder:
         if self._is_code(pc):
             text = f"no unwind table covers {pc:#x}, and no frame pointer leads on"
             return f"{text}; {MISSING}" if self._rows_by_code.get((pc, is_call), ()) is None else text
-        return f"there is no code at {pc:#x}, and no call has led there (corrupt stack?)"
+        return NO_CODE.format(pc)
 
     def _is_sigreturn(self, architecture: Architecture, pc: int) -> bool:
         known = self._sigreturns.get(pc)
