@@ -286,7 +286,7 @@ class Query:
                 at -= 1
                 if base == other:
                     break
-                if other not in TRANSPARENT or at == len(components) - 2:
+                if not (other in TRANSPARENT or _VERSION.fullmatch(other)) or at == len(components) - 2:
                     return False
             if arguments is not None and canonical(other_arguments or "") != arguments:
                 return False
@@ -295,6 +295,8 @@ class Query:
         return not self.anchored or all(c in TRANSPARENT for c in components[: at + 1])
 
 
+# How inline namespaces are called, which symbols do not tell from others: v2, json_abi_v3_11_2, lts_20240722, __8.
+_VERSION = re.compile(r"(?:\w*_)?v\d\w*|lts_\d+|__\d+")
 _GLOB_TOKENS = re.compile(r"\*\*|\*|\?|[^*?]+")
 _GLOB_PARTS = {"**": ".*", "*": "(?:(?!::).)*", "?": "."}
 
