@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from itertools import islice
+from pathlib import Path
 from typing import Callable, Container
 
 import gdb
+from dualdbg_shared.producers import is_optimized
 
 from . import control_flow
 from .blocks import entry_of, inner_function, is_in, is_same, outer_function
 
+_CLOSES = re.compile(r"\s*\}[\s;})]*(?://.*)?\s*")
 _MOST_OF_LINE = 500  # instructions
 _MOST_OF_FUNCTION = 20_000
 
@@ -45,6 +50,41 @@ def copies_of_line(position: gdb.Symtab_and_line, address: int) -> list[int]:
         if not any(copy in _run_of_line(one) or one in _run_of_line(copy) for one in kept):
             kept.append(copy)
     return kept[1:]
+
+
+def ends_of_scope(position: gdb.Symtab_and_line) -> list[int]:
+    """Where control comes to a line of closing braces in code that was not optimised; empty for any other line.
+
+    GCC gives this line to destructors of temporaries too. They run before statements above the line have begun.
+    """
+    table, line, outer = position.symtab, position.line, outer_function(position.pc)
+    if (
+        outer is None
+        or is_optimized(table.producer) is not False
+        or not _CLOSES.fullmatch(_text(table, line))
+    ):
+        return []
+    entry, code = entry_of(outer), control_flow.Code()
+
+    def inside(one: int) -> list[int]:
+        return [at for at in code.following(one) if outer.start <= at < outer.end]
+
+    passed = set(islice(control_flow.reached([entry], inside), _MOST_OF_FUNCTION))
+    begins: dict[int, int] = {}  # of each line above
+    for row in table.linetable():
+        if row.pc in passed and outer.function.line < row.line < line:
+            begins[row.line] = min(row.pc, begins.get(row.line, row.pc))
+    places = passed.intersection(row.pc for row in table.linetable().line(line) or ())
+    later = {at: {one for one in begins.values() if one > at} for at in places}
+    ends = [at for at in places if later[at].isdisjoint([*control_flow.reached([at], inside)])]
+    return first_reached(outer, set(ends)) if len(ends) < len(places) else []
+
+
+def _text(table: gdb.Symtab, line: int) -> str:
+    """A line of the source; empty where it cannot be read."""
+    if not Path(table.fullname()).is_file():
+        return ""
+    return linecache.getline(table.fullname(), line)
 
 
 def _run_of_line(address: int) -> set[int]:

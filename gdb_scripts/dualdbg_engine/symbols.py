@@ -9,7 +9,7 @@ from typing import Any, Sequence
 import gdb
 
 from .blocks import entry_of, inner_function, is_same, outer_function
-from .copies import copies_of_line
+from .copies import copies_of_line, ends_of_scope
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
 from .line_certainty import is_certain
@@ -80,7 +80,8 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             address, found = place["address"], place["line"] or found
             file, hides = place["file"] or file, is_first and place["hides"]
         else:
-            copies = copies_of_line(position, address)
+            ends = ends_of_scope(position)
+            address, copies = (ends[0], ends[1:]) if ends else (address, copies_of_line(position, address))
         row = {
             "file": file,
             "line": found,
@@ -114,9 +115,11 @@ def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
 
 def _before(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
     """The nearest line with code before this one; empty where it has none in such a file."""
-    if not positions_of_line(file, 1):
-        return ()  # gdb has no such file, which a breakpoint may wait for from one library to the next
-    before = (_decoded(file, number) for number in range(line - 1, max(line - 1 - _AHEAD, 0), -1))
+    tables = [one.symtab for one in positions_of_line(file, 1) if one.symtab is not None]
+    lines = {number for table in tables for number in table.linetable().source_lines()}
+    before = (
+        _decoded(file, number) for number in sorted(lines, reverse=True) if line - _AHEAD <= number < line
+    )
     return next((positions for positions in before if positions), ())
 
 
