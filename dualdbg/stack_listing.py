@@ -116,7 +116,7 @@ class StackListing:
         text = self._style.paint("stop", f"[{index + 1}] {visible(_members(group.members, several))}")
         states = list(dict.fromkeys(activity(member.thread) for member in group.members))
         text += f": {states[0]}" if states[0] else ""
-        text += f" (and {len(states) - 1} other states)" if len(states) > 1 else ""
+        text += f" (and {len(states) - 1} other state{'s' * (len(states) > 2)})" if len(states) > 1 else ""
         if group.differs_from is not None and len(groups[group.differs_from].members) > len(group.members):
             text += f"\n    like [{group.differs_from + 1}] below, but differs from frame #{group.differs_at} inwards"
         return text

@@ -50,7 +50,7 @@ def check_command(text: str) -> None:
     """Raises CommandError for a command of MI that would change the target behind the session's back."""
     if text.startswith(_MOVING):
         raise CommandError(
-            f"gdb's {text.split()[0]} would change the target behind the session's back",
+            f"gdb's {text.split()[0]} is not available: dualdbg itself runs the program",
             "help lists our own commands",
         )
 
@@ -60,7 +60,7 @@ def check_set_up(text: str) -> None:
     check_command(text)
     verb = verb_of(innermost(text))
     if moves_target(verb):
-        raise CommandError(f"gdb's {verb} would change the target behind the session's back")
+        raise CommandError(f"gdb's {verb} is not available: dualdbg itself runs the program")
 
 
 def refusal(command: GdbCommand, why: str) -> UsageError:

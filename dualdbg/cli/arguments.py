@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,9 +185,11 @@ def check_script(program: Program, folder: str | None, command: str = "run") -> 
     if program.script is None or program.script == "-" or (Path(folder or ".") / program.script).exists():
         return
     where = f" in {folder}" if folder else ""
-    raise UsageError(
-        f"there is no script {program.script}{where}", f"dualdbg {command} SCRIPT, -m MODULE or -c CODE"
-    )
+    hint = f"dualdbg {command} SCRIPT, -m MODULE or -c CODE"
+    path = shutil.which(program.script)
+    if path is not None:
+        raise UsageError(f"{program.script} is a command, not a script", f"{hint}; its file is {path}")
+    raise UsageError(f"there is no script {program.script}{where}", hint)
 
 
 def read_address(option: str, text: str) -> tuple[str, int]:

@@ -130,8 +130,8 @@ async def _leave(
     await console.close_sessions()
     target = console.views[0].session.target
     if target is not None and target.left:
-        processes, were = ("process", "was") if target.left == 1 else ("processes", "were")
-        text = f"{target.left} {processes} that the program left {were} ended with the session"
+        processes = "process" if target.left == 1 else "processes"
+        text = f"killed {target.left} {processes} that the program had left running"
         console.show(Notice("info", text, "to keep them: detach before the program ends"))
     await console.close()
 

@@ -71,7 +71,8 @@ def watch_expression(number: "int | None", level: int, expression: str, access: 
         point = gdb.Breakpoint(expression, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
     if point.type == gdb.BP_WATCHPOINT:  # those in hardware have types of their own
         point.delete()
-        raise gdb.GdbError("no register of the processor can watch it")
+        of_register = "it is in a register of the processor here, not in memory"
+        raise gdb.GdbError("no debug register can watch it" if value.address is not None else of_register)
     return int(point.number)
 
 

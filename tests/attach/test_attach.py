@@ -77,7 +77,7 @@ def test_sleeping_program_is_controlled_once_it_runs_by_a_thread_that_is_not_lis
         there = {int(entry.name) for entry in Path(f"/proc/{process.pid}/task").iterdir()}
         done = attach(process.pid, "-x", "bt", "-x", "threads", "--json")
         assert '"function": "long_asleep"' in done.stdout
-        assert "Python control comes once the target runs" in done.stdout
+        assert "Python breakpoints work once the program runs on" in done.stdout
         [listed] = (json.loads(line) for line in done.stdout.splitlines() if '"event": "threads"' in line)
         assert {row["tid"] for row in listed["threads"]} == there
         assert process.poll() is None

@@ -368,7 +368,7 @@ def test_what_is_typed_wrong_is_named(words: tuple[str, ...], said: str) -> None
 def test_what_outlived_the_program_is_told(folder: Path) -> None:
     text = "import subprocess\nsubprocess.Popen(['sleep', '600'])\n"
     done = dualdbg("run", "--batch", script(folder, text))
-    assert "1 process that the program left was ended with the session" in done.stdout + done.stderr
+    assert "killed 1 process that the program had left running" in done.stdout + done.stderr
 
 
 def test_a_syntax_error_is_told_in_words(folder: Path) -> None:

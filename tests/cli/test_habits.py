@@ -225,7 +225,9 @@ def test_list_goes_back_to_the_current_line(folder: Path) -> None:
 def test_an_option_behind_the_program_is_told(folder: Path, words: list[str], noted: str | None) -> None:
     done = dualdbg("run", *words, cwd=folder, stdin="")
     said = done.stderr.splitlines()[:1]
-    assert said == ([f"dualdbg: {noted} behind the program is the program's own"] if noted else []), done
+    assert said == (
+        [f"dualdbg: {noted} goes to the program: options of dualdbg stand before the script"] if noted else []
+    ), done
 
 
 def test_a_command_of_a_batch_stands_before_its_answer(folder: Path) -> None:

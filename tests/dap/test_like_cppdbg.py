@@ -190,8 +190,8 @@ def test_attaching_as_cppdbg_does(client: Client, tmp_path: Path) -> None:
         ("no-such-command", "Undefined command"),
         ("-no-such-command", "Undefined MI command"),
         ("-gdb-set print no-such", "Undefined set print command"),
-        ("run", "behind the session's back"),
-        ("-exec-run", "behind the session's back"),
+        ("run", "is not available: dualdbg itself runs the program"),
+        ("-exec-run", "is not available: dualdbg itself runs the program"),
     ],
 )
 def test_a_command_that_fails_says_which(client: Client, configuration: Message, text: str, why: str) -> None:

@@ -375,7 +375,7 @@ def test_commands_of_gdb_and_of_mi(still: Still) -> None:
     assert told("set var total = 40") == "" and told("p total + 2") == "42"
     assert 'value="40"' in told("-data-evaluate-expression total")
     assert told("info breakpoints") == "No breakpoints.", "the prompt's own, not gdb's"
-    assert "behind the session's back" in told("-exec-continue")
+    assert "is not available: dualdbg itself runs the program" in told("-exec-continue")
     assert client.evaluate("`disassemble leaf", frame)["result"].startswith("dualdbg: there is no command")
 
 

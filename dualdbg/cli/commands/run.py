@@ -147,11 +147,8 @@ def _check_report(given: argparse.Namespace) -> None:
 def _say_whose(option: str | None) -> None:
     """An option behind the program may have been meant for us."""
     if option is not None:
-        print(f"dualdbg: {option} behind the program is the program's own", file=sys.stderr)
-        print(
-            f"  for dualdbg: {option} before the program; -- before the program: no such word",
-            file=sys.stderr,
-        )
+        text = f"dualdbg: {option} goes to the program: options of dualdbg stand before the script"
+        print(text, file=sys.stderr)
 
 
 def jit_log_level(passes: str) -> str:

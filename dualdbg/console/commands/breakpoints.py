@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...errors import CommandError
 from ...model import MOST_HITS, Breakpoint, State
 from ...source_files import means_file
-from ..reports import BreakpointsReport
+from ..reports import BreakpointsReport, TextReport
 from .registry import command
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ async def clear(console: Console, argument: str) -> None:
         raise CommandError(f"there is no breakpoint at {argument}", "info breakpoints lists them")
     for row in found:
         await console.session.breakpoints.remove(row.id)
+    numbers = ", ".join(str(row.id) for row in found)
+    console.show(TextReport(f"Deleted breakpoint{'s' if len(found) > 1 else ''} {numbers}\n"))
 
 
 def _is_at(row: Breakpoint, place: str) -> bool:

@@ -61,7 +61,7 @@ async def gdb(console: Console, argument: str) -> None:
     if unseen and not _deletes_gdbs_own(console, verb, inner):
         instead = _INSTEAD.get(verb, "")
         raise CommandError(
-            f"gdb's {verb} would change the target behind the session's back",
+            f"gdb's {verb} is not available: dualdbg itself runs the program",
             f"type {instead}" if instead else "help lists our own commands",
         )
     if _asks_for_more(inner):

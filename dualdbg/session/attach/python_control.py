@@ -128,7 +128,7 @@ class PythonControl:
             waits_for = awaited(report, captured)
         if waits_for is None:
             self.worth_waiting = _COMES
-            self._say("info", "Python control comes once the target runs")
+            self._say("info", "Python breakpoints work once the program runs on")
         else:
             self.worth_waiting = _MAY_COME if waits_for.may_end else 0.0
             self._say("info", f"Python control is not there yet: {waits_for.why}")

@@ -123,10 +123,9 @@ class Assembler:
         elif captured.texts_trouble:
             notes.append(captured.texts_trouble)
         if captured.memory.late_pages:
-            notes.append(
-                f"{captured.memory.late_pages} pages were read after the process ran on: "
-                "what they say may not fit the rest"
-            )
+            pages = captured.memory.late_pages
+            read = f"{pages} page{'s were' if pages > 1 else ' was'} read after the process ran on"
+            notes.append(f"{read}: what was read may not fit the rest")
         return notes
 
     # -- names -------------------------------------------------------------------------------------
