@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import errno
+import filecmp
 import functools
 import io
 import os
+import re
 import tokenize
-from pathlib import Path
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePath
+
+from .folders import expanded, here
 
 from .shared.regular_files import open_regular
 
@@ -63,9 +68,46 @@ def _text(path: str, modified: int, size: int, inode: int) -> str:
     return text.replace("\r\n", "\n")
 
 
-def means_file(name: str, path: str) -> bool:
-    """Whether a path that a user typed can mean a file: as the whole path, or as its last parts."""
-    return same_file(name, path) or path.endswith("/" + name.lstrip("./"))
+def file_at(name: str, folders: Iterable[Path]) -> str | None:
+    """The file to which a path that a user typed leads from the first of ``folders`` that has it, links resolved."""
+    paths = (folder / expanded(name) for folder in folders)
+    return next((_real(str(path)) for path in paths if path.is_file()), None)
+
+
+def search_names(name: str, folders: Sequence[Path]) -> list[str]:
+    """The names by which an engine is asked for the source that a user has named; :func:`means_file` says which is it.
+
+    An engine takes an absolute path, or the last components of one.
+    """
+    path = last_components(name)
+    return list(dict.fromkeys([file_at(name, folders) or path, path, PurePath(path).name]))
+
+
+def means_file(name: str, path: str, folders: Sequence[Path] | None = None) -> bool:
+    """Whether a path that a user typed means the source file ``path``, which need not be on this machine.
+
+    It leads to the file from one of ``folders``, by default the working directory; else one of the two paths ends with
+    the components of the other. A file that is there, and has another content, is another file.
+    """
+    among = [here()] if folders is None else folders
+    file, named = file_at(name, among), last_components(name)
+    if file is not None and same_file(file, path):
+        return True
+    recorded = last_components(path)
+    whole = last_components(str(among[0] / expanded(name)))
+    if not (recorded == whole or _ends(recorded, named) or (path[:1] != "/" and _ends(whole, recorded))):
+        return False
+    return file is None or not Path(path).is_file() or filecmp.cmp(file, path, shallow=False)
+
+
+def last_components(name: str) -> str:
+    """Return a path without empty components and dots, a relative one without ``..`` in front."""
+    path = os.path.normpath(expanded(name))
+    return "/" + path.lstrip("/") if path.startswith("/") else re.sub(r"\A(?:\.\./)+", "", path)
+
+
+def _ends(path: str, last: str) -> bool:
+    return last[:1] != "/" and ("/" + path).endswith("/" + last)
 
 
 def same_file(one: str, other: str) -> bool:

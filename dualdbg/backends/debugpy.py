@@ -27,6 +27,7 @@ from .events import (
     PythonCause,
     PythonContinued,
     PythonEnded,
+    PythonFileLoaded,
     PythonLogFailed,
     PythonOutput,
     PythonStopped,
@@ -341,6 +342,8 @@ class DebugpyEngine:
         ours = body.get(OURS) or {}
         for expression, why in ours.get("failed") or ():
             self._on_event(PythonLogFailed(int(ours["log"]), str(expression), str(why)))
+        if "loaded" in ours:
+            self._on_event(PythonFileLoaded(*ours["loaded"]))
 
     def _on_breakpoint(self, body: dict[str, Any]) -> None:
         changed = body.get("breakpoint") or {}

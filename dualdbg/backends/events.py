@@ -156,6 +156,17 @@ class PythonLogFailed:
 
 
 @dataclass(frozen=True)
+class PythonFileLoaded:
+    """Code of the file ``path`` runs, which a breakpoint waits for by this ``name``; or, if not ``is_it``, of another
+    file that is called the same.
+    """
+
+    name: str
+    path: str
+    is_it: bool
+
+
+@dataclass(frozen=True)
 class PythonBreakpoint:
     """debugpy changed a breakpoint: it is verified now, or moved to another line."""
 
@@ -190,6 +201,7 @@ EngineEvent = Union[
     PythonContinued,
     PythonOutput,
     PythonLogFailed,
+    PythonFileLoaded,
     PythonBreakpoint,
     PythonEnded,
     EngineEnded,

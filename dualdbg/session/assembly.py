@@ -114,9 +114,11 @@ def furnish(
         _nearest_in(image, operators),
         names.resolve,
     )
-    native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators))
     folders, mine = _source_folders(what), options.just_my_code
+    native = NativeBreakpoints(engine, image, reader, policy, _candidates_in(operators), folders)
     python = PythonBreakpoints(debugpy, folders, session.native_held, names.find, mine)
+    if what.script is not None:
+        python.script = os.path.realpath(folders[0] / what.script)
     origins = ThrowOrigins(loop, engine, inspector, native)
     watches = PythonWatches(debugpy, inspector, session.native_held)
     session.before_resume.append(watches.forget_offers)

@@ -469,6 +469,7 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.PythonStopped: lambda session, event: session.loop.put_of_program(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put_of_program(python_continued, event),
     engine.PythonOutput: Session._python_output,
+    engine.PythonFileLoaded: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonLogFailed: lambda session, event: session.breakpoints.notices.log_failed(event),
     engine.PythonBreakpoint: lambda session, event: session.breakpoints.python_changed(event),
     engine.PythonEnded: lambda session, event: None,  # how it ended is reported for the process itself

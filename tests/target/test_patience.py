@@ -76,6 +76,8 @@ ELSEWHERE = {
     "dualdbg/mcp/tools/beginning.py: seconds": "the client says how long it waits",
     "dualdbg/mcp/tools/running.py: seconds": "the client says how long it waits",
     "dualdbg/mcp/tools/tracing.py: seconds": "the client says how long it waits",
+    "gdb_scripts/dualdbg_engine/function_locations.py: _MOST_CODE": "bytes",
+    "gdb_scripts/dualdbg_helpers/in_time.py: _AGAIN": "between two signals",
     "gdb_scripts/dualdbg_helpers/limits.py: seconds": "the setting time-limit, which is given, is multiplied",
 }
 # The same in tests and in what they play of bench/: what is no limit of theirs, and what is multiplied in another way.

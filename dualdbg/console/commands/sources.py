@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...folders import expanded, here
+from ...folders import here
 from ...model import Frame, PythonFrame
-from ...source_files import source_lines
+from ...source_files import file_at, means_file, source_lines
 from ..parameters import function_span
 from ..reports import SourceReport
 from ..selection import Listing
@@ -96,10 +96,11 @@ def _existing(name: str, frame: Frame) -> str:
     folders = [here()]
     if frame.file is not None:
         folders.append(Path(frame.file).parent)
-    for folder in folders:
-        path = folder / expanded(name)
-        if path.is_file():
-            return str(path)
+        if means_file(name, frame.file):
+            return frame.file
+    found = file_at(name, folders)
+    if found is not None:
+        return found
     raise CommandError(f"there is no file {name}", "give the path from the current folder")
 
 

@@ -15,6 +15,7 @@ from ...known.cython_names import GLUE, CythonName, Part
 from ...known.cython_source import MODULE, Function, function_at, is_of
 from ...model import Location
 from ...shared.binding_names import CYTHON_GENERATOR
+from ...source_files import means_file
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.cython_sources import source_of
 from ...symbols.gdb_feed.policy import Load
@@ -178,8 +179,7 @@ class CythonLocations:
 
 def _is_compiled_from(file: str, place: Location) -> bool:
     """Whether the code at a place is that of a file: by the path at which it was compiled, or beside its module."""
-    parts, compiled = PurePath(file).parts, PurePath(place.file or "")
-    if compiled.parts[-len(parts) :] == parts:
+    if place.file is not None and means_file(file, place.file):
         return True
     module = PurePath(place.library or "")
     return module.parent == PurePath(file).parent and module.name.partition(".")[0] == PurePath(file).stem

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
@@ -26,7 +27,8 @@ from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
-from .moved_lines import elsewhere, of_cython
+from .moved_lines import behind_end, elsewhere, of_cython, several
+from .named_sources import NamedSources
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points
@@ -73,7 +75,10 @@ def _check_suffixes(spec: BreakpointSpec) -> None:
 
 
 class NativeBreakpoints:
-    """The native half of the breakpoint table. ``points`` are what gdb has of it."""
+    """The native half of the breakpoint table. ``points`` are what gdb has of it.
+
+    Source files are looked for in ``folders``.
+    """
 
     def __init__(
         self,
@@ -82,8 +87,10 @@ class NativeBreakpoints:
         reader: StackReader,
         policy: SymbolPolicy,
         candidates: Candidates,
+        folders: Sequence[Path] = (),
     ) -> None:
         self._native = native
+        self._sources = NamedSources(native, folders)
         self.image = image
         self._reader = reader
         self._policy = policy
@@ -430,9 +437,10 @@ class NativeBreakpoints:
         wanted.doubt_if_unsure(places, of_cython(what, wanted.spec.line, places) or _MIXED.format(what))
 
     async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
-        found = await self._cython.of_line(file, line)
+        asked, places = await self._sources.places(file, line)
+        found = await self._cython.of_line(asked, line)
         await self._bind_cython(wanted, f"{file}:{line}", found)
-        if not found and not wanted.locations and await self._native.line_locations(file, line):
+        if not found and not wanted.locations and places:
             wanted.message = _NO_CODE.format(f"{file}:{line}")
 
     async def _bind_python_line(self, wanted: Wanted, modules: list[Module]) -> None:
@@ -484,17 +492,20 @@ class NativeBreakpoints:
         if not having:
             return
         await self._prepare(having)
-        if wanted.spec.subject.endswith(ENDINGS) and wanted.spec.line is not None:
-            await self._bind_cython_line(wanted, wanted.spec.subject, wanted.spec.line)
+        file, line = wanted.spec.subject, wanted.spec.line or 0
+        if file.endswith(ENDINGS):
+            await self._bind_cython_line(wanted, file, line)
             return
-        file, line = wanted.spec.subject, wanted.spec.line
-        places = await self._native.line_locations(file, line)
+        _, places = await self._sources.places(file, line)
         if places:
             wanted.message = elsewhere(file, line, places)
             wanted.doubt_if_unsure(places, _MIXED.format(f"{file}:{line}"))
+        elif not wanted.locations:
+            wanted.message = behind_end(file, (await self._sources.places(file, 1))[1]) or wanted.message
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function
             function = self.image.describe(place.address)[0] if outlined else place.function
             location = Location(function, library, place.address, place.file, place.line, place.inlined_in)
             await self.points.insert(wanted, place.address, location, place.hides)
+        wanted.message = several(file, wanted.locations.values()) or wanted.message

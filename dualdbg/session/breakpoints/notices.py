@@ -15,19 +15,21 @@ from ...symbols.objfile import Objfile
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
 from .compiled_lines import CompiledLines
+from .cython_locations import ENDINGS
 from .log_failures import LogFailures
 from .operator_registrations import extension_operator
+from .python import PythonBreakpoints
 from .python_answers import nearest_exceptions
 from .spec_reader import SpecReader
 
 _MOST_NAMED = 3  # libraries
+_OF_PYDEVD = "/pydevd_attach_to_process/"
 
 
 class Notices:
     """Tells of the breakpoints ``rows``, which the table changes.
 
-    ``written_in`` says which file has the Python function of a breakpoint's name, where that is known. ``optional`` are
-    the breakpoints whose function need not be there.
+    ``python`` is the Python half of the table. ``optional`` are the breakpoints whose function need not be there.
     """
 
     def __init__(
@@ -36,14 +38,14 @@ class Notices:
         specs: SpecReader,
         image: AddressSpace,
         rows: Mapping[int, Breakpoint],
-        written_in: Callable[[int], str | None],
+        python: PythonBreakpoints,
         optional: Collection[int],
     ) -> None:
         self._loop = loop
         self._specs = specs
         self._image = image
         self._rows = rows
-        self._written_in = written_in
+        self._python = python
         self._optional = optional
         self._ambiguous = AmbiguousNames(image)
         self._log_failures = LogFailures()
@@ -78,6 +80,8 @@ class Notices:
             return
         if id in self._optional:
             return
+        if row.message is not None:
+            return
         if row.spec.kind is BreakpointKind.NATIVE_LINE:
             text = f"breakpoint {id}: no source file of that name is known: {row.spec.subject}"
             self._loop.tell(Notice("info", text, self._without_debug_info()))
@@ -111,6 +115,7 @@ class Notices:
             if module.library is not None
             and not is_system(module.path)
             and not is_standard_module(module.path)
+            and _OF_PYDEVD not in module.path
             and wanted(module.library)
         ]
         more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -135,7 +140,7 @@ class Notices:
         notice = self._ambiguous.notice(id, row.spec, row.locations, arrived)
         if notice is not None:
             self._loop.tell(notice)
-        file = self._written_in(id)
+        file = self._python.written_in(id)
         if file is not None and any(one.address is not None for one in row.locations):
             both = self._ambiguous.in_both_languages(id, row.spec, file)
             if both is not None:
@@ -168,10 +173,13 @@ class Notices:
                     continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
             elif row.spec.kind is BreakpointKind.NATIVE_LINE:
-                hint = f"no source file of that name is known; {self._without_debug_info()}"
+                hint = row.message or f"no source file of that name is known; {self._without_debug_info()}"
+                if row.spec.subject.endswith(ENDINGS):
+                    hint += "; Cython writes line information with emit_linenums=True"
             else:
                 hint = self._without_names(row.spec) or self._meant_instead(row.spec) or self._stripped()
-            self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never bound", hint))
+            why = "reached: no code of its file was run" if self._python.never_loaded(row.id) else "bound"
+            self._loop.tell(Notice("warning", f"breakpoint {row.id} ({row.spec.text}) never {why}", hint))
 
     def _without_names(self, spec: BreakpointSpec) -> str:
         """What to type where the name has that of a module which was stripped of its functions' names."""
@@ -190,6 +198,8 @@ class Notices:
 
     def _meant_instead(self, spec: BreakpointSpec) -> str:
         names = self._names_near(spec)
+        if "*" in spec.subject.replace("**", ""):
+            return f"* ends at ::, ** does not: {spec.subject.replace('*', '**')}"
         hint = f"a Python function: py:{spec.subject}" if _is_dotted(spec) else ""
         hint = f"nearest names: {', '.join(names)}" if names else hint
         return "; ".join(filter(None, [hint, _as_operator(spec)]))

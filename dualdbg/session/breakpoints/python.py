@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ...backends import events as engine
 from ...backends import python
 from ...backends.python import BreakpointAnswer
 from ...errors import CommandError, WrongState
@@ -19,12 +21,21 @@ from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import SUFFIX_FIELDS, BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...patience import patient
-from ...source_files import read_regular
+from ...source_files import file_at, last_components, read_regular
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ...waiting import first_of
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
-from .python_wanted import Message, Wanted, filter_of, is_builtin, place_of, rows_of, settle
+from .python_wanted import (
+    Message,
+    Wanted,
+    filter_of,
+    is_builtin,
+    names_of_module,
+    place_of,
+    rows_of,
+    settle,
+)
 
 FindFunction = Callable[[str], FunctionDefinition | NoFunction]
 
@@ -37,6 +48,7 @@ _SUSPENDS = (
     "before Python 3.12 debugpy does not stop at a coroutine or generator by its bare name; there is one"
 )
 _UNSEEN = "no function of that name was found; it stops when one is called"
+_FILES = "dualdbgFiles"  # an argument that DAP does not have: dualdbg_loaded.py
 # Seconds for debugpy to take breakpoints; a slower answer still counts when it comes.
 _DEADLINE = patient(20.0)
 
@@ -53,6 +65,7 @@ class PythonBreakpoints:
         just_my_code: bool = True,
     ) -> None:
         self._just_my_code = just_my_code
+        self.script: str | None = None  # the file that the program runs, links resolved
         self._find = find
         self._python = python
         self._mute = mute
@@ -86,13 +99,18 @@ class PythonBreakpoints:
         wanted.state, wanted.message = BreakpointState.PENDING, None
         wanted.file = self._resolve(spec.subject)
         if wanted.file is None:
-            wanted.state = BreakpointState.REJECTED
             looked = ", ".join(str(folder) for folder in self._folders)
             wanted.message = f"there is no file {spec.subject} (looked in {looked})"
+            if expanded(spec.subject).is_absolute():
+                wanted.state = BreakpointState.REJECTED
+            else:
+                wanted.awaits = {last_components(spec.subject): ""}
         elif spec.line is not None and spec.line > (count := _lines_of(wanted.file)):
             wanted.state = BreakpointState.REJECTED
             wanted.message = f"{spec.subject} has {count} lines"
             wanted.file = None
+        else:
+            self._await(wanted, wanted.file)
 
     async def add_namesake(self, id: int, spec: BreakpointSpec, also_unseen: bool) -> bool:
         """Let a breakpoint of the native half stop in Python too, in the function of its name that ``spec`` asks for.
@@ -115,10 +133,10 @@ class PythonBreakpoints:
         Python 3.12 it does not stop at coroutines and generators: they are told by the line where they begin.
         """
         wanted.file = wanted.line = None
+        wanted.awaits = {}
         if isinstance(place, FunctionDefinition):
-            wanted.place, wanted.known = place, True
-            if place.entry is not None:
-                wanted.file, wanted.line = place.file, place.entry
+            wanted.place_at(place)
+            self._await(wanted, place.file)
             if self._just_my_code and is_of_a_library(place.file):
                 wanted.note = _PASSED_OVER
             return
@@ -128,11 +146,18 @@ class PythonBreakpoints:
         wanted.known = place.elsewhere is not None and not place.suspends
         if "." in wanted.spec.subject:
             wanted.message = place.why
+            if place.module is None:
+                wanted.awaits = names_of_module(wanted.spec.subject)
             return
         wanted.note = _UNSEEN
         if place.elsewhere is not None:
             wanted.note = _SUSPENDS if place.suspends else "every function of that name; there is one"
             wanted.note += f" in {place.elsewhere}"
+
+    def _await(self, wanted: Wanted, file: str) -> None:
+        """It stops once the program runs code of the file; its script is run in any case."""
+        file = os.path.realpath(file)
+        wanted.awaits = {} if file == self.script else {file: ""}
 
     def has(self, id: int) -> bool:
         """Whether the breakpoint of this number means something in Python."""
@@ -149,6 +174,12 @@ class PythonBreakpoints:
             return None
         return wanted.place.file if wanted.place is not None else wanted.elsewhere
 
+    def never_loaded(self, id: int) -> bool:
+        """Whether the program has run no code of the breakpoint's file, as far as debugpy has seen."""
+        wanted = self._wanted.get(id)
+        is_file = wanted is not None and "" in wanted.awaits.values()
+        return self._ready and is_file
+
     def may_be_native(self, id: int) -> bool:
         """Whether the module of a function breakpoint was found, but no Python code of that name in it."""
         return id in self._wanted and self._wanted[id].may_be_native
@@ -163,8 +194,9 @@ class PythonBreakpoints:
     def was_hit(self, id: int) -> None:
         """It has stopped the program: whatever it names is there."""
         wanted = self._wanted[id]
-        if not wanted.known:
+        if not wanted.known or wanted.awaits:
             wanted.known, wanted.note, wanted.message = True, None, None
+            wanted.awaits.clear()
             settle(wanted, BreakpointAnswer(True))
 
     def wait_for_control(self) -> None:
@@ -233,15 +265,38 @@ class PythonBreakpoints:
         if (self._filters or self._options) and not told and self._python.connected:
             await self._tell(self._exceptions())
 
-    def changed(self, debugpy_id: int, now: BreakpointAnswer) -> list[int]:
-        """debugpy changed a breakpoint. Returns the user's numbers of it."""
-        changed = [wanted for wanted in self._wanted.values() if wanted.debugpy_id == debugpy_id]
+    def changed(self, event: engine.PythonBreakpoint | engine.PythonFileLoaded) -> list[int]:
+        """debugpy changed a breakpoint, or a file was loaded. Returns the user's numbers of those that changed."""
+        if isinstance(event, engine.PythonFileLoaded):
+            return self._file_loaded(event)
+        changed = [wanted for wanted in self._wanted.values() if wanted.debugpy_id == event.debugpy_id]
         for wanted in changed:
-            settle(wanted, now)
+            settle(wanted, event.now)
         again = self._moved_together(changed)
         if again is not None:
             self._post(again)
         return [wanted.id for wanted in changed]
+
+    def _file_loaded(self, event: engine.PythonFileLoaded) -> list[int]:
+        waiting = [one for one in self._wanted.values() if event.name in one.awaits]
+        is_whole = event.name.startswith("/")
+        if not is_whole and self._just_my_code and is_of_a_library(event.path):
+            waiting = []  # a library has a file of this name, in which Python does not stop
+        told = []
+        for wanted in waiting:
+            if not event.is_it:
+                if wanted.instead is None or is_of_a_library(wanted.instead):
+                    wanted.instead = event.path
+            elif wanted.file_loaded(event.name, event.path):
+                told.append(wanted)
+        for wanted in _one_a_group(told):
+            message = _message_of(wanted)(self, wanted)
+            if message is not None:
+                self._post(message, lambda heard: self.settled_late([one.id for one in told]))
+        if event.is_it and not is_whole:  # the program waits
+            arguments = {"source": {"path": event.name}, "breakpoints": [], "dualdbgAnswers": [event.path]}
+            self._post(Message("setBreakpoints", arguments, []))
+        return [one.id for one in waiting if one not in told]
 
     def owners(self, debugpy_ids: tuple[int, ...]) -> list[int]:
         """The user's enabled breakpoints behind those of debugpy."""
@@ -261,12 +316,14 @@ class PythonBreakpoints:
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         """Whether it is bound, where, and what there is to say of it."""
         wanted = self._wanted[id]
-        locations = (wanted.location,) if wanted.location is not None else ()
+        locations = (wanted.location,) if wanted.location is not None and not wanted.awaits else ()
         state, message = wanted.state, wanted.message
         if state is BreakpointState.PENDING and self.why_out_of_reach is not None:
             return BreakpointState.REJECTED, (), self.why_out_of_reach
         if state is BreakpointState.PENDING and self._attaching and not self._ready:
             message = message or _NO_CONTROL
+        if wanted.awaits and wanted.instead is not None:
+            message = message or f"the program has imported {wanted.instead}"
         return state, locations, message
 
     async def answered(self) -> None:
@@ -287,11 +344,7 @@ class PythonBreakpoints:
         return self._said if self._heard < self._said else None
 
     def _resolve(self, name: str) -> str | None:
-        for folder in self._folders:
-            candidate = folder / expanded(name)
-            if candidate.is_file():
-                return str(candidate.resolve())
-        return None
+        return file_at(name, self._folders)
 
     async def _send(self, changed: Wanted, wait: bool = True) -> None:
         """Tell debugpy. It is mute while gdb holds the target, and reads the message when that runs again."""
@@ -372,11 +425,15 @@ class PythonBreakpoints:
 
     def _lines(self, changed: Wanted) -> Message | None:
         if changed.file is None:
-            return None
+            files = _awaited([w for w in self._wanted.values() if w.file is None])
+            arguments = {"source": {"path": files[0]}, "breakpoints": [], _FILES: files} if files else {}
+            return Message("setBreakpoints", arguments, []) if files else None
         group = [w for w in self._wanted.values() if w.file == changed.file and w.enabled]
         rows, owners = rows_of(group, "line", [w.line for w in group])
         source = {"path": changed.file, "name": Path(changed.file).name}
-        return Message("setBreakpoints", {"source": source, "breakpoints": rows}, owners)
+        return Message(
+            "setBreakpoints", {"source": source, "breakpoints": rows, _FILES: _awaited(group)}, owners
+        )
 
     def _functions(self, changed: Wanted) -> Message:
         """What debugpy is told of function breakpoints.
@@ -385,11 +442,12 @@ class PythonBreakpoints:
         """
         kind = BreakpointKind.PYTHON_FUNCTION
         group = [w for w in self._wanted.values() if w.spec.kind is kind and w.enabled]
+        files = _awaited(group)
         group = [w for w in group if w.file is None]
         group = [w for w in group if w.place is not None or "." not in w.spec.subject]
         names = [w.place.name if w.place is not None else w.spec.subject for w in group]
         rows, owners = rows_of(group, "name", names)
-        return Message("setFunctionBreakpoints", {"breakpoints": rows}, owners)
+        return Message("setFunctionBreakpoints", {"breakpoints": rows, _FILES: files}, owners)
 
     def _exceptions(self, changed: Wanted | None = None) -> Message:
         kinds = (BreakpointKind.RAISE, BreakpointKind.UNCAUGHT)
@@ -418,6 +476,11 @@ def message_of(messages: list[str | None]) -> str | None:
     if None in messages and _NO_CONTROL in messages:
         return _NEITHER
     return next((text for text in messages if text), None)
+
+
+def _awaited(group: list[Wanted]) -> list[str]:
+    """The names of the files whose code they wait for."""
+    return list(dict.fromkeys(name for one in group for name in one.awaits))
 
 
 def _lines_of(file: str) -> int:

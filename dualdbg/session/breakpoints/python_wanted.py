@@ -5,11 +5,13 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...backends.python import BreakpointAnswer
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
-from ...symbols.callables.python_functions import FunctionDefinition
+from ...source_files import source_line
+from ...symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
 from .python_suffixes import join, suffixes
 
 
@@ -34,8 +36,37 @@ class Wanted:
     may_be_native: bool = False  # its module is there, but no Python code of that name
     turn: int = 0  # how often its hits were counted anew
     known: bool = True  # there is something that it will stop at, once that is called
+    # The names of files whose code it waits for, with the function's name in each.
+    awaits: dict[str, str] = field(default_factory=dict)
+    instead: str | None = None  # another file that is called the same, and that the program has imported
     # Where debugpy is told to stop: the spec's line, or the one to which debugpy moved it.
     line: int | None = None
+
+    def place_at(self, place: FunctionDefinition) -> None:
+        """The function that is meant was found."""
+        self.place, self.known = place, True
+        if place.entry is not None:
+            self.file, self.line = place.file, place.entry
+
+    def file_loaded(self, name: str, path: str) -> bool:
+        """Code of the file runs that it waits for by this name. Returns whether debugpy has to be told."""
+        if name.startswith("/"):
+            self.awaits.clear()
+            if self.location is not None:  # debugpy has answered
+                self.state = BreakpointState.VERIFIED
+            return False
+        if self.spec.kind is BreakpointKind.PYTHON_LINE:
+            self.file = path
+        else:
+            root = path[: -len(name)].rstrip("/") or "/"
+            found = find_function(self.awaits[name], Path(path), [root])
+            if isinstance(found, NoFunction):
+                self.message = f"no source of {self.awaits[name]} was found in {path}"
+                return False
+            self.place_at(found)
+        self.awaits.clear()
+        self.message = None
+        return True
 
     @property
     def count(self) -> str:
@@ -100,9 +131,9 @@ def settle(wanted: Wanted, row: BreakpointAnswer) -> None:
     if row.id is not None:
         wanted.debugpy_id = row.id
         wanted.debugpy_ids.add(row.id)
-    wanted.message = row.message or wanted.note
+    wanted.message = row.message or moved(wanted, row.line) or wanted.note
     if row.verified and wanted.known:
-        wanted.state = BreakpointState.VERIFIED
+        wanted.state = BreakpointState.PENDING if wanted.awaits else BreakpointState.VERIFIED
         function = wanted.spec.subject if wanted.spec.kind is BreakpointKind.PYTHON_FUNCTION else None
         file = wanted.place.file if wanted.place is not None else wanted.file
         line = row.line or wanted.line
@@ -110,3 +141,23 @@ def settle(wanted: Wanted, row: BreakpointAnswer) -> None:
             line = wanted.place.line
         if file is not None or function is not None:  # an exception has no place
             wanted.location = Location(function, None, None, file, line)
+
+
+def names_of_module(name: str) -> dict[str, str]:
+    """The files in which a function of a dotted name may be, with the rest of its name."""
+    parts = name.split(".")
+    names = {}
+    for count in range(len(parts) - 1, 0, -1):
+        module, rest = "/".join(parts[:count]), ".".join(parts[count:])
+        names.update({f"{module}.py": rest, f"{module}/__init__.py": rest})
+    return names
+
+
+def moved(wanted: Wanted, line: int | None) -> str | None:
+    """Says that debugpy has moved a breakpoint to another ``line``; None where it has not."""
+    if line is None or wanted.spec.line in (None, line) or wanted.file is None:
+        return None
+    text = (source_line(wanted.file, line) or "").lstrip()
+    defines = text.startswith(("def ", "async def ", "@", "class "))
+    behind = ", which runs at the definition and not at a call" if defines else ""
+    return f"{Path(wanted.file).name}:{wanted.spec.line} has no code: it stops at line {line}{behind}"

@@ -74,7 +74,7 @@ class BreakpointTable:
         self._rows: dict[int, Breakpoint] = {}
         self._at_place: dict[tuple[object, ...], list[int]] = {}  # numbers, also of those that are gone
         self._optional: set[int] = set()  # members of presets that a compiler may have inlined
-        self.notices = Notices(loop, specs, self.image, self._rows, python.written_in, self._optional)
+        self.notices = Notices(loop, specs, self.image, self._rows, python, self._optional)
         self._namesakes = Namesakes(loop, specs, native, python, self._rows, self._settle)
         self._compiled = CompiledPython(loop, native, self._rows)
         self._told: dict[int, tuple[object, ...]] = {}  # what was last announced of each
@@ -409,9 +409,9 @@ class BreakpointTable:
             return None
         return self._python.why_out_of_reach
 
-    def python_changed(self, event: engine.PythonBreakpoint) -> None:
-        """debugpy has changed a breakpoint."""
-        for id in self._python.changed(event.debugpy_id, event.now):
+    def python_changed(self, event: engine.PythonBreakpoint | engine.PythonFileLoaded) -> None:
+        """debugpy has changed a breakpoint, or the program runs code of a file that one may wait for."""
+        for id in self._python.changed(event):
             self._settle(id, announce=True)
 
     def native_owners_there(self, gdb_number: int) -> list[int]:

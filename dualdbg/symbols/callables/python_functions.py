@@ -55,6 +55,7 @@ def find_function(
     """
     parts = tuple(name.split("."))
     if script is not None:
+        parts = parts[1:] if parts[0] == "__main__" and len(parts) > 1 else parts
         place = _in_file(script, parts, "", search_path, _MOST_HOPS)
         if place is not None:
             return place

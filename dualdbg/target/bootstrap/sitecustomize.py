@@ -312,7 +312,8 @@ def changes() -> Any:
 
 def quick_debugger(pydevd: Any) -> type:
     """pydevd's debugger class for a program that dualdbg runs."""
-    return changes().quick(pydevd, FAILED)  # type: ignore[no-any-return]
+    debugger: type = load_beside("dualdbg_loaded").telling(pydevd, changes().quick(pydevd, FAILED))
+    return debugger
 
 
 _changes: Any = None  # loaded while this file's folder can be read: the program may become another user
