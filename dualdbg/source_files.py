@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
 from .folders import expanded, here
-
 from .shared.regular_files import open_regular
 
 _MOST = 64 * 1024 * 1024  # bytes; generated sources reach some ten million
