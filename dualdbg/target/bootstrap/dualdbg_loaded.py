@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Set
 
-ANSWER_DEADLINE = 2.0  # seconds for the session to set a breakpoint in a file that it did not know
+MOST_LOOKS = 4000  # for the session's answer about a file that it did not know
 
 
 class Loaded:
@@ -71,8 +71,9 @@ class Loaded:
         """Wait until the session has set its breakpoints in a file: lines of it are about to run."""
         from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
 
-        end = time.time() + ANSWER_DEADLINE
-        while path not in self.answered and time.time() < end:
+        for _ in range(MOST_LOOKS):  # not by a clock, which runs on while gdb holds the process
+            if path in self.answered:
+                return
             time.sleep(0.0005)
 
 
