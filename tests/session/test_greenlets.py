@@ -68,3 +68,76 @@ def test_from_outside(program: Path) -> None:
     [thread] = json.loads(done.stdout.splitlines()[0])["threads"]
     names = [frame["function"] for frame in thread["frames"]]
     assert "runs" in names and "deeper" not in names and OUTERMOST in names[-1]
+
+
+# Its threads and locks are greenlets', before the program's own modules have been imported.
+PATCHED = """\
+{patch}
+import os, sys, threading, time
+def area(width, height):
+    result = width * height
+    time.sleep(0.01)
+    return result
+{jobs}
+thread = threading.Thread(target=area, args=(2, 3))
+thread.start()
+thread.join()
+print(results, "GEVENT_SUPPORT" in os.environ, [one.name for one in threading.enumerate()], flush=True)
+if sys.argv[1:]:
+    print(f"ready pid={{os.getpid()}}", flush=True)
+    while True:
+        area(3, 3)
+"""
+LIBRARIES = {
+    "gevent": (
+        "import gevent; from gevent import monkey; monkey.patch_all()",
+        "results = [one.get() for one in [gevent.spawn(area, each, each) for each in range(3)]]",
+    ),
+    "eventlet": (
+        "import eventlet; eventlet.monkey_patch()",
+        "results = list(eventlet.GreenPool().imap(area, range(3), range(3)))",
+    ),
+}
+
+
+@pytest.fixture(params=LIBRARIES)
+def patched(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    pytest.importorskip(request.param)
+    patch, jobs = LIBRARIES[request.param]
+    path = tmp_path / f"{request.param}_program.py"
+    path.write_text(PATCHED.format(patch=patch, jobs=jobs))
+    return path
+
+
+def test_a_step_stays_in_its_greenlet_and_the_program_notices_nothing(patched: Path) -> None:
+    alone = subprocess.run([sys.executable, "-W", "ignore", patched], capture_output=True, text=True)
+    done = dualdbg(
+        *("run", "--batch", "--json", "-b", f"{patched.name}:4"),
+        *("-x", "bt", "-x", "delete", "-x", "next", "-x", "next", "-x", "bt", "-x", "continue"),
+        *("--env", "PYTHONWARNINGS=ignore", patched),
+        cwd=patched.parent,
+    )
+    for stack, line in zip(done.of("stack"), (4, 6), strict=True):
+        assert [(frame["function"], frame["line"]) for frame in stack["frames"][:1]] == [("area", line)]
+    printed = "".join(one["text"] for one in done.of("output"))
+    assert alone.stdout in printed and "GEVENT_SUPPORT=" not in printed + done.stderr, (alone, done)
+    assert done.of("exited")[-1]["code"] == 0 and done.status == 0, done
+
+
+def test_a_run_without_a_breakpoint_is_as_under_python(patched: Path) -> None:
+    alone = subprocess.run([sys.executable, "-W", "ignore", patched], capture_output=True, text=True)
+    told = {"PYTHONWARNINGS": "ignore", "GEVENT_SUPPORT": "True"}  # what pydevd tells people to set
+    done = dualdbg("run", "--batch", patched, env=told, cwd=patched.parent)
+    assert alone.stdout.replace("False", "True") in done.stdout, done
+    assert done.status == 0 and "Traceback" not in done.stdout + done.stderr, done
+
+
+def test_attach_to_a_patched_program_says_why_not(patched: Path) -> None:
+    with subprocess.Popen([sys.executable, patched, "on"], stdout=subprocess.PIPE, text=True) as process:
+        [pid] = read_ready(process)["pid"]
+        done = dualdbg(
+            "attach", str(pid), "--batch", "-b", f"{patched.name}:4", "-x", "continue", cwd=patched.parent
+        )
+        assert process.poll() is None
+        process.kill()
+    assert f"{patched.name.partition('_')[0]} has replaced the program's threads" in done.stdout + done.stderr

@@ -26,6 +26,7 @@ HOOK = "dualdbg_breakpointhook"
 SWITCH_INTERVAL = 1e-5  # seconds
 EXACT = 1  # nanoseconds
 PYDEVD_THREADS = 3  # that read, that write, and that take its commands
+ALREADY = "%s has replaced the program's threads, and debugpy's would wait for %s: start it with dualdbg run"
 started: list[int] = []  # OS thread ids of the threads that are started here
 
 
@@ -309,7 +310,11 @@ def run() -> None:
                     ours: Any = threading.current_thread()
                 ours.pydev_do_not_trace = ours.is_pydev_daemon_thread = True
                 check_threads()
-                connect(functions)
+                by = functions.load_beside("dualdbg_patched").patched_by()
+                if by is not None:
+                    functions.tell_failure(settings, ALREADY % (by, by))
+                else:
+                    connect(functions)
     except SessionGone:
         pass
     except BaseException:

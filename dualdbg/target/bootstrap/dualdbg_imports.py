@@ -95,6 +95,8 @@ class Imports:
         self.made: "Any" = None
         self.own_builtins: "Dict[str, Any]" = {}
         self.find_and_load: "Any" = self.machinery._find_and_load
+        self.own: "Dict[str, ModuleType]" = {}  # what the debugger alone finds, though the program has others
+        self.watched: "Dict[str, Any]" = {}  # who is told before and after a module is imported (dualdbg_patched.py)
 
     def begin(self) -> None:
         """From here on it is kept which module imports which while it runs for the first time."""
@@ -199,6 +201,7 @@ class Imports:
     def hook(self) -> "Any":
         """Takes the place of the function that is called for each module that is not in `sys.modules`."""
         hidden, modules, entry, find_and_load = self.hidden, sys.modules, self.entry, self.find_and_load
+        watched = self.watched
         frame = sys._getframe
 
         def _find_and_load(name: str, import_: "Any") -> "Any":
@@ -209,7 +212,13 @@ class Imports:
                     module = None
                 if module is not None:
                     return module
-            return find_and_load(name, import_)
+            watch = watched.get(name)
+            if watch is None:
+                return find_and_load(name, import_)
+            watch.before(name)
+            module = find_and_load(name, import_)
+            watch.after(name)
+            return module
 
         code: "Any" = _find_and_load.__code__
         _find_and_load.__code__ = code.replace(co_filename=MACHINERY)
@@ -292,6 +301,8 @@ class Imports:
         self, name: str, globals: "Any" = None, locals: "Any" = None, fromlist: "Any" = (), level: int = 0
     ) -> "Any":
         hidden = self.hidden
+        if level == 0 and name in self.own:
+            return self.own[name]
         if name in hidden and name not in sys.modules and is_of_the_interpreter(fromlist):
             # It is for the user's expression: to compile a name that is not ASCII takes unicodedata.
             return self.shown_to_the_program(name) or self.find_and_load(name, builtins.__import__)

@@ -38,6 +38,9 @@ PYDEVD_ENVIRONMENT = {
     "PYDEVD_USE_FRAME_EVAL": "NO",  # as debugpy sets it
 }
 LOG_DIR = "DEBUGPY_LOG_DIR"  # the environment variable with which debugpy has pydevd write a log
+OF_GEVENT = (
+    "GEVENT_SUPPORT"  # pydevd would import gevent with it: dualdbg_patched.py does at need what it asks for
+)
 SET_BY_DEBUGPY = ("PYDEVD_DEBUG", "PYDEVD_DEBUG_FILE")  # by its force_pydevd.py, for pydevd's import
 
 
@@ -153,7 +156,8 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
     from importlib import util
 
     init = os.path.join(package, "__init__.py")
-    before = {name: os.environ.get(name) for name in (*PYDEVD_ENVIRONMENT, *SET_BY_DEBUGPY)}
+    before = {name: os.environ.get(name) for name in (*PYDEVD_ENVIRONMENT, *SET_BY_DEBUGPY, OF_GEVENT)}
+    os.environ.pop(OF_GEVENT, None)
     prefix: Any = sys.pycache_prefix
     write_none = sys.dont_write_bytecode
     for name, value in PYDEVD_ENVIRONMENT.items():
@@ -294,7 +298,11 @@ def load_beside(name: str) -> Any:
     if imports is not None:
         module.__builtins__ = imports.builtins_of_ours()
     spec.loader.exec_module(module)
+    loaded_beside.append(module)
     return module
+
+
+loaded_beside: list[Any] = []
 
 
 def standard_library() -> Any:
@@ -387,6 +395,10 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
         load_beside("dualdbg_settrace").install()
         changes().trace_without_helper_threads()
     settrace(pydevd, settings)
+    if imports is not None:
+        patched = load_beside("dualdbg_patched")
+        watch = patched.Watch(pydevd, imports, loaded_beside)
+        imports.watched.update(dict.fromkeys((*patched.PATCHING, patched.GREENLETS), watch))
     if sys.version_info < (3, 12):
         changes().trace_from_the_programs_first_frame(pydevd, settings.get("host", False))
         changes().tell_of_another_tracer(pydevd)
