@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -161,4 +160,4 @@ def test_the_interpreter_of_another_user_s_process_is_not_asked(program: Path) -
             process.kill()
     assert list(traces.iterdir()) == []
     assert said.count("the process is user 65534's") == 2, said
-    assert re.search(r"\(py:beside.here\): .*beside.py:2$", said, re.MULTILINE), said
+    assert "(py:beside.here) waits for its code to be loaded" in said, said  # found without an interpreter
