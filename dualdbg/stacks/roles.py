@@ -173,13 +173,14 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
     in_gpu_call = False
+    caller: Frame | None = None
     result: list[Frame] = []
     for frame, callee in zip(reversed(frames), [*reversed(frames), None][1:], strict=True):
         in_gpu_call = _stays_in_gpu_call(frame, in_gpu_call)
         if isinstance(frame, PythonFrame):
             hiding = _hiding_of_python(frame, hiding, rules)
             role = Role.PLUMBING if hiding or _is_import_machinery(frame) else frame.role
-        elif rules.is_ours(frame.library):
+        elif rules.is_ours(frame.library) or _is_our_trace_function(frame, caller, rules):
             hiding, role = _Hiding.OURS, Role.PLUMBING
         elif (
             hiding is _Hiding.OURS
@@ -192,6 +193,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         else:
             role = Role.GLUE if rules.is_glue(frame) or is_stub(frame) else Role.USER
         result.append(frame if frame.role is role else replace(frame, role=role))
+        caller = frame
     result.reverse()
     return result
 
@@ -217,12 +219,24 @@ def is_stub(frame: NativeFrame) -> bool:
 def is_our_call(frames: list[Frame], rules: RoleRules) -> bool:
     """Whether the innermost frame runs for debugpy or for us: in one of their threads, or below their tracing."""
     hiding: _Hiding | None = None
+    caller: Frame | None = None
     for frame in reversed(frames):
         if isinstance(frame, PythonFrame):
             hiding = _hiding_of_python(frame, hiding, rules)
-        elif rules.is_ours(frame.library):
+        elif rules.is_ours(frame.library) or _is_our_trace_function(frame, caller, rules):
             hiding = _Hiding.OURS
+        caller = frame
     return hiding is _Hiding.OURS
+
+
+def _is_our_trace_function(frame: NativeFrame, caller: Frame | None, rules: RoleRules) -> bool:
+    """Whether the interpreter calls a callback of ctypes itself: dualdbg_traced.py traces so. Libraries call others."""
+    is_callback = PurePath(frame.library or "").name.startswith("libffi") or (
+        frame.function or ""
+    ).startswith(("ffi_closure", "closure_fcn"))
+    return is_callback and (
+        isinstance(caller, PythonFrame) or (caller is not None and rules.is_interpreter(caller))
+    )
 
 
 def _hiding_of_python(frame: PythonFrame, hiding: _Hiding | None, rules: RoleRules) -> _Hiding | None:
