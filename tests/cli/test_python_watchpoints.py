@@ -304,7 +304,7 @@ def test_after_a_detach_nothing_is_left(version: str, tmp_path: Path) -> None:
 
 
 THAT_RUNS = """\
-import os, sys, threading, time
+import os, sys, threading, time; open("begun", "w").close()
 class Box:
     pass
 def turn(box):
@@ -335,6 +335,7 @@ def test_in_a_process_that_was_attached_to(version: str, tmp_path: Path) -> None
     (tmp_path / "program.py").write_text(THAT_RUNS)
     with subprocess.Popen([str(other_interpreter(version)), "program.py"], cwd=tmp_path) as process:
         try:
+            wait_until((tmp_path / "begun").exists, what="the program")
             commands = ["c", "watch box.here", "delete 1", "c", "watch box.here", "c"]
             words = [word for command in commands for word in ("-x", command)]
             done = dualdbg(
