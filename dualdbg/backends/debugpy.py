@@ -192,10 +192,16 @@ class DebugpyEngine:
             deadline,
         )
 
-    async def configuration_done(self) -> None:
-        """Let the program run. The answer is not awaited: it may come only after the program's first native stop."""
+    async def configuration_done(self, deadline: float | None = None) -> None:
+        """Let the program run. The answer is awaited if there is a deadline, in seconds.
+
+        It may come only after the program's first native stop.
+        """
         self.configured = True
-        self.post(PythonRequest("configurationDone", None, lambda body: None))
+        if deadline is None:
+            self.post(PythonRequest("configurationDone", None, lambda body: None))
+        else:
+            await self._ask("configurationDone", None, deadline)
 
     async def hang_up(self, deadline: float) -> bool:
         """Close our side. Returns whether the target has cleaned up and closed its side within ``deadline`` seconds.

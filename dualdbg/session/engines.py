@@ -399,8 +399,8 @@ class PythonEngine(Protocol):
     def renew(self) -> None:
         """The program has replaced itself with another, whose debugpy may connect."""
 
-    async def configuration_done(self) -> None:
-        """Let the program run; this does not wait for the answer."""
+    async def configuration_done(self, deadline: float | None = None) -> None:
+        """Let the program run; without a deadline this does not wait for the answer."""
 
     async def hang_up(self, deadline: float) -> bool:
         """Close our side. Whether the target has closed its side within ``deadline`` seconds."""

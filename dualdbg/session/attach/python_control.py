@@ -277,7 +277,7 @@ class PythonControl:
             options, self._meeting.session_token, self._meeting.target_token, _ANSWER_DEADLINE
         )
         await self._breakpoints.python_connected(tell=False)
-        await python.configuration_done()  # which is answered when the program's threads are traced
+        await python.configuration_done(_ANSWER_DEADLINE)  # answered when the program's threads are traced
         self._breakpoints.tell_python()
         self.available = True
         self.settled.set()

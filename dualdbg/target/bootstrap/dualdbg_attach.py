@@ -235,6 +235,8 @@ def connect(functions: Any) -> None:
         getattr(pydevd, HOOK).begin()
     pydevd.start_client = lambda host, port: connection
     forget_stops_and_steps()
+    if sys.version_info < (3, 12):
+        functions.load_beside("dualdbg_native_threads").install(pydevd)
     tracing = _thread.allocate_lock()
     pydevd.PyDB = attached(pydevd, functions, tracing)
     with tracing:

@@ -113,6 +113,12 @@ def quick(pydevd: Any, failed: int) -> type:
             if pydevd.PYDEVD_USE_SYS_MONITORING:
                 keep_for_callbacks(pydevd, self)
 
+        def patch_threads(self) -> None:
+            super().patch_threads()
+            patch: Any = getattr(pydevd, "dualdbg_native_threads", None)
+            if patch is not None:
+                patch.trace(self.trace_dispatch)
+
         def trigger_exception_handler(self, excinfo: Any, as_uncaught: bool = True) -> None:
             """Called by debugpy's function of that name. It stops without a breakpoint if not ``as_uncaught``."""
             number = pydevd.threading.get_ident()
@@ -506,9 +512,9 @@ def tell_of_another_tracer(pydevd: Any) -> None:
         if any(module.startswith(("pydevd", "_pydevd", "dualdbg")) for module in modules):
             return
         text = "the program has replaced debugpy's trace function (as coverage does): "
-        text += (
-            "Python breakpoints did not stop any more from there on; from Python 3.12 on both go together\n"
-        )
+        if now is None:
+            text = "debugpy's trace function is gone (a RecursionError in it, or the program removed it): "
+        text += "Python breakpoints did not stop after that; from Python 3.12 on they do\n"
         debugger.writer.add_command(debugger.cmd_factory.make_warning_message(text))
 
     atexit.register(tell)

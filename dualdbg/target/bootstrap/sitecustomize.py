@@ -394,6 +394,7 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     if sys.version_info < (3, 12):
         load_beside("dualdbg_settrace").install()
         changes().trace_without_helper_threads()
+        load_beside("dualdbg_native_threads").install(pydevd)
     settrace(pydevd, settings)
     if imports is not None:
         patched = load_beside("dualdbg_patched")
