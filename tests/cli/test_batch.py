@@ -266,6 +266,17 @@ def test_a_program_that_is_no_python_any_more_runs_to_its_end(
         assert done.status == 5 and "\nshell\n" in done.stdout, done
 
 
+def test_doctest_writes_what_it_writes_alone(tmp_path: Path) -> None:
+    """It calls sys.settrace, about which pydevd warns up to 3.11."""
+    (tmp_path / "script.py").write_text(
+        '"""\n>>> double(4)\n8\n"""\nimport doctest\ndef double(x):\n    return 2 * x\ndoctest.testmod()\ndouble(1)\n'
+    )
+    done = dualdbg("run", "--batch", "-b", "script.py:7", "-x", "continue", tmp_path / "script.py")
+    assert done.stdout.count("* Breakpoint 1: Python") == 2 and "settrace" not in done.stdout + done.stderr, (
+        done
+    )
+
+
 @pytest.mark.parametrize("version", ["3.8", "3.11"])
 @pytest.mark.parametrize("replaces", [True, False])
 def test_a_program_that_traces_itself_is_told_about(version: str, replaces: bool, tmp_path: Path) -> None:

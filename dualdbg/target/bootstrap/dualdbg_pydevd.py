@@ -29,6 +29,17 @@ def undo_side_effects(pydevd: Any) -> None:
     if os.environ.get("PYTHONBREAKPOINT"):
         sys.breakpointhook = sys.__breakpointhook__
     pydevd.settrace = settrace_that_stops(pydevd, pydevd.settrace)
+    sys.modules["pydevd_tracing"].TracingFunctionHolder._warnings_shown = Shown()
+
+
+class Shown(dict):  # type: ignore[type-arg]
+    """What pydevd has warned of: all. It writes to standard error where the program calls sys.settrace (doctest).
+
+    ``tell_of_another_tracer`` says when that matters.
+    """
+
+    def __contains__(self, warning: object) -> bool:
+        return True
 
 
 def settrace_that_stops(pydevd: Any, own: Any) -> Any:
