@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import PurePath
@@ -34,6 +34,8 @@ _CPYTHON_SOURCE = re.compile(r"(?:^|/)(?:Include|Objects|Python|Modules|Parser|P
 _C_API = re.compile(r"^_?Py[A-Z_]|^pymain_")
 
 _PYTHON_HEADER = re.compile(r"/include/python3[^/]*/")
+
+NO_CODE = "there is no code at {:#x}, and no call has led there (corrupt stack?)"  # ends a stack that was overwritten
 
 # The functions at the bottom of a thread's stack.
 BASE_FUNCTIONS = re.compile(
@@ -105,6 +107,17 @@ def rules_of(
     """The rules for a process with these mapped files, of which ``holder`` has the interpreter's state."""
     interpreters = frozenset(path for path in files if holds_interpreter(path))
     return RoleRules(interpreters, hidden, glue_patterns, holder if holder not in interpreters else None)
+
+
+def up_to_no_code(frames: Sequence[NativeFrame], is_code: Callable[[int], bool]) -> Sequence[NativeFrame]:
+    """Return the frames up to the first return address that is none: the stack was overwritten there.
+
+    A bad pointer that was called is no return address: its caller follows.
+    """
+    for at, frame in enumerate(frames):
+        if at and frame.is_call and not is_code(frame.pc):
+            return frames[: at if not is_code(frames[at - 1].pc) else at + 1]
+    return frames
 
 
 def is_c_api(function: str | None) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Breakpoint, BreakpointState, Exited, NativeFrame, Notice, Stop, Stopped
-from dualdbg.stacks.no_code import up_to_no_code
+from dualdbg.stacks.roles import up_to_no_code
 from tests import rows
 from tests.session.driver import Driver, name, run_session
 from tests.support import find_interpreter, require

@@ -14,13 +14,13 @@ PATHS = [
     ("./p1/a.cpp", "{}/p1/a.cpp", True),
     ("p1//a.cpp", "{}/p1/a.cpp", True),
     ("p1/../p1/a.cpp", "{}/p1/a.cpp", True),
-    ("../work/p1/a.cpp", "{}/p1/a.cpp", True),
+    ("../project/p1/a.cpp", "{}/p1/a.cpp", True),
     ("{}/p1/./a.cpp", "{}/p1/a.cpp", True),
     ("link/a.cpp", "{}/p1/a.cpp", True),
     ("p1/a.cpp", "{}/link/a.cpp", True),
     ("p1/a.cpp", "{}/build/../p1/a.cpp", True),
     ("a b/c:d.cpp", "{}/a b/c:d.cpp", True),
-    ("~/work/p1/a.cpp", "{}/p1/a.cpp", True),
+    ("~/project/p1/a.cpp", "{}/p1/a.cpp", True),
     ("a.cpp", "{}/p1/a.cpp", True),  # the last components
     ("p1/a.cpp", "{}/p2/a.cpp", False),
     ("1/a.cpp", "{}/p1/a.cpp", False),  # whole ones
@@ -40,7 +40,7 @@ PATHS = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "work"
+    folder = tmp_path / "project"
     for name in ("p1/a.cpp", "p2/a.cpp", "a b/c:d.cpp", "copy/p1/a.cpp", "other/p1/a.cpp"):
         path = folder / name
         path.parent.mkdir(parents=True)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...backends.native import Access
+from ...backends.native import Access, CodeAddress
 from ...errors import CommandError, SpecError
+from ...folders import here
 from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
+from ...source_files import means_file, search_names
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
@@ -28,7 +30,6 @@ from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import behind_end, elsewhere, of_cython, several
-from .named_sources import NamedSources
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points
@@ -90,7 +91,7 @@ class NativeBreakpoints:
         folders: Sequence[Path] = (),
     ) -> None:
         self._native = native
-        self._sources = NamedSources(native, folders)
+        self._folders = folders or (here(),)
         self.image = image
         self._reader = reader
         self._policy = policy
@@ -436,8 +437,17 @@ class NativeBreakpoints:
             await self.points.insert(wanted, one.address, one.location, one.hides, one.shown)
         wanted.doubt_if_unsure(places, of_cython(what, wanted.spec.line, places) or _MIXED.format(what))
 
+    async def _places_of(self, file: str, line: int) -> tuple[str, list[CodeAddress]]:
+        """Return the name by which gdb has a file that a user has named, and where the line begins, if anywhere."""
+        for asked in search_names(file, self._folders):
+            found = await self._native.line_locations(asked, line)
+            meant = [one for one in found if one.file is None or means_file(file, one.file, self._folders)]
+            if meant:
+                return asked, meant
+        return file, []
+
     async def _bind_cython_line(self, wanted: Wanted, file: str, line: int) -> None:
-        asked, places = await self._sources.places(file, line)
+        asked, places = await self._places_of(file, line)
         found = await self._cython.of_line(asked, line)
         await self._bind_cython(wanted, f"{file}:{line}", found)
         if not found and not wanted.locations and places:
@@ -496,12 +506,12 @@ class NativeBreakpoints:
         if file.endswith(ENDINGS):
             await self._bind_cython_line(wanted, file, line)
             return
-        _, places = await self._sources.places(file, line)
+        _, places = await self._places_of(file, line)
         if places:
             wanted.message = elsewhere(file, line, places)
             wanted.doubt_if_unsure(places, _MIXED.format(f"{file}:{line}"))
         elif not wanted.locations:
-            wanted.message = behind_end(file, (await self._sources.places(file, 1))[1]) or wanted.message
+            wanted.message = behind_end(file, (await self._places_of(file, 1))[1]) or wanted.message
         for place in places:
             library = self.image.describe(place.address)[1]
             outlined = place.function is not None and "omp_" in place.function

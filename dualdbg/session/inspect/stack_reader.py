@@ -19,9 +19,8 @@ from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
 from ...stacks.merge import merge
-from ...stacks.no_code import NO_CODE, up_to_no_code
 from ...stacks.parallel_regions import region_of_worker, start_of, told
-from ...stacks.roles import RoleRules, rules_of
+from ...stacks.roles import NO_CODE, RoleRules, rules_of, up_to_no_code
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import source_of

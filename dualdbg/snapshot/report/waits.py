@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...known.binding_layers import RUST_LIBRARY
+from ...known.runtime_functions import is_runtime_function
+from ...model import Frame, NativeFrame
+from ...shared.libraries import is_c_library
 from ..facts import Lock, ProcessReport, ThreadReport
-from .once import awaited_once, runs_once
 from .standing import has_time_limit, standing, stands_still
+
+# Code that runs once, for which other threads wait: static variables of C++, Once and OnceLock of Rust. The futex does
+# not say who runs it: that thread has the function that began it on its stack too.
+_ONCE = re.compile(r"__cxa_guard_acquire\b|_*pthread_once|std::sys::.*\bonce::|std::sys_common::once::")
+
+_Place = tuple[str, "str | None"]  # function and library
 
 Node = tuple[int, int]
 """Process id and thread id."""
@@ -166,9 +176,9 @@ def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | N
     joined = pid, thread.joins or 0
     if joined in scene.threads:
         return Wait((pid, tid), f"{name_of(scene, joined)} to end", joined, limited=limited, relation="")
-    place = awaited_once(thread)
+    place = _awaited_once(thread)
     if place is not None:
-        runs = runs_once(place, scene.processes[pid].threads)
+        runs = _runs_once(place, scene.processes[pid].threads)
         what = f"the initialization that runs once in {place[0]}"
         return None if runs is None else Wait((pid, tid), what, (pid, runs), limited=limited, relation="runs")
     lock = thread.waits_for
@@ -181,6 +191,37 @@ def _wait_of(scene: Scene, pid: int, tid: int, thread: ThreadReport) -> Wait | N
     parent = scene.processes[pid].parent
     holder = scene.holder_of(parent, lock)
     return Wait((pid, tid), what, holder, forked=True) if holder is not None else None
+
+
+def _awaited_once(thread: ThreadReport) -> _Place | None:
+    """The function at whose code that runs once a thread waits; None where it waits for something else."""
+    if thread.system_call is None or thread.system_call.name != "futex":
+        return None
+    for at, frame in enumerate(thread.stack.frames):
+        if not isinstance(frame, NativeFrame) or not _is_library(frame):
+            names = [one.function or "" for one in thread.stack.frames[:at]]
+            return _place_of(frame) if any(map(_ONCE.match, names)) else None
+    return None
+
+
+def _runs_once(place: _Place, threads: Iterable[ThreadReport]) -> int | None:
+    """The thread that runs the code for which another one waits in ``place``; None where that is not clear."""
+    found = [
+        thread.thread.tid
+        for thread in threads
+        if any(_place_of(frame) == place for frame in thread.stack.frames) and _awaited_once(thread) != place
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _place_of(frame: Frame) -> _Place | None:
+    return (frame.function, frame.library) if isinstance(frame, NativeFrame) and frame.function else None
+
+
+def _is_library(frame: NativeFrame) -> bool:
+    name = frame.function or ""
+    is_rust = RUST_LIBRARY.match(name) is not None
+    return is_rust or is_c_library(frame.library) or is_runtime_function(name, frame.file)
 
 
 def cycles(waits: Mapping[Node, Wait]) -> list[list[Wait]]:

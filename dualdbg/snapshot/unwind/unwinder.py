@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
 from ...probes.placement import MISSING
-from ...stacks.no_code import NO_CODE
+from ...stacks.roles import NO_CODE
 from ...symbols.address_space import Module
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64, X86_64, Architecture, Registers

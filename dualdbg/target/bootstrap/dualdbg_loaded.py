@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, Set
 
-MOST_LOOKS = 4000  # for the session's answer about a file that it did not know
+A_WAIT, MOST_WAITS = 0.05, 40  # seconds, for the session's answer about a file that it did not know
 
 
 class Loaded:
@@ -25,7 +25,7 @@ class Loaded:
         self.pydevd = pydevd
         self.known: Set[str] = set()
         self.awaited: Dict[str, Any] = {}
-        self.answered: Set[str] = set()  # paths that the session has heard of
+        self.answers: Dict[str, Any] = {}  # by path: an event, set when the session has heard of the file
 
     def note(self, path: str) -> None:
         """Code of a file is about to run for the first time."""
@@ -69,12 +69,15 @@ class Loaded:
 
     def wait_for_answer(self, path: str) -> None:
         """Wait until the session has set its breakpoints in a file: lines of it are about to run."""
-        from _pydev_bundle._pydev_saved_modules import time  # type: ignore[import-not-found]
-
-        for _ in range(MOST_LOOKS):  # not by a clock, which runs on while gdb holds the process
-            if path in self.answered:
+        answer = self.answer_about(path)
+        for _ in range(MOST_WAITS):  # not one long wait: its clock runs on while gdb holds the process
+            if answer.wait(A_WAIT):
                 return
-            time.sleep(0.0005)
+
+    def answer_about(self, path: str) -> Any:
+        from _pydev_bundle._pydev_saved_modules import threading  # type: ignore[import-not-found]
+
+        return self.answers.setdefault(path, threading.Event())
 
 
 def is_text(value: Any) -> bool:
@@ -110,7 +113,8 @@ def telling(pydevd: Any, debugger: Any) -> Any:
             loaded.wait_for(given.get("dualdbgFiles", ()))
             answer = original(this, debugger, request)
             loaded.watch(debugger)
-            loaded.answered.update(given.get("dualdbgAnswers", ()))
+            for path in given.get("dualdbgAnswers", ()):
+                loaded.answer_about(path).set()
             return answer
 
         setattr(processor, name, take)
