@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -94,3 +95,24 @@ def test_an_exception_is_raised_and_ends_the_program(tmp_path: Path) -> None:
         await driver.session.kill()
 
     run_session(work, path, "raise", "uncaught")
+
+
+def test_a_symbol_that_a_library_lacks_is_told_by_its_name(tmp_path: Path) -> None:
+    sources = {
+        "older": "namespace shapes { double area(double side) { return side * side; } }",
+        "needs": "namespace shapes { double area(int, int); }\ndouble twice() { return shapes::area(1, 2) * 2; }",
+    }
+    for library, source in sources.items():
+        command = ["g++", "-shared", "-fPIC", "-x", "c++", "-", "-o", str(tmp_path / f"lib{library}.so")]
+        subprocess.run(command, input=source, text=True, check=True)
+    script = tmp_path / "loads.py"
+    lines = [f"ctypes.CDLL({str(tmp_path / f'lib{one}.so')!r}, os.RTLD_NOW)" for one in sources]
+    script.write_text("\n".join(["import ctypes, os", *lines]))
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        assert name(stop.frame) == "loads.py:3"
+        words = "the symbol is shapes::area(int, int): libolder.so has shapes::area(double)"
+        assert "_ZN6shapes4areaEii" in (stop.description or "") and words in (stop.description or ""), stop
+
+    run_session(work, script, "raise:OSError")

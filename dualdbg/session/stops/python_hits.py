@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ...backends.events import PythonCause, PythonStopped
+from ...symbols.names.demangle import demangle
 from ..breakpoints import python_answers as answers
 from ..breakpoints.python_watches import Change
 from ..breakpoints.throw_origins import ThrowOrigins
@@ -16,6 +19,12 @@ from .failed_conditions import condition_failed, was_left
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
+
+
+_OF_LOADER = frozenset({"builtins.ImportError", "builtins.OSError"})  # what import and ctypes raise
+_MANGLED = re.compile(r"\b_[ZR]\w+")
+_ARGUMENTS = re.compile(r"\(.*|<.*")
+_MOST_NAMED = 3  # functions
 
 
 @dataclass
@@ -167,10 +176,21 @@ class PythonHits:
         if not stopping and not table.editor_wants(exception.mode):
             return _Decided(hold.event, None, logs)
         await table.were_hit(stopping)
-        parts = [answers.exception_text(hold), origin, why]
+        text = answers.exception_text(hold)
+        parts = [text, self._symbol_in_words(text or "", exception.types), origin, why]
         return _Decided(
             hold.event, (tuple(stopping), ", ".join(part for part in parts if part) or None), logs
         )
+
+    def _symbol_in_words(self, text: str, types: list[str] | None) -> str | None:
+        """Say which function a library lacks that cannot be loaded: the dynamic loader writes its mangled name."""
+        mangled = _MANGLED.search(text) if types and not _OF_LOADER.isdisjoint(types) else None
+        name = demangle(mangled[0]) if mangled is not None else ""
+        if mangled is None or name == mangled[0]:
+            return None
+        near = self._breakpoints.image.find(_ARGUMENTS.sub("", name))
+        told = dict.fromkeys(f"{PurePath(one.module.path).name} has {one.symbol.name}" for one in near)
+        return f"the symbol is {name}: {', '.join(list(told)[:_MOST_NAMED]) or 'no loaded library has it'}"
 
     async def _holds(self, id: int, hold: PythonHold) -> bool:
         """Whether a breakpoint on an exception is for this thread, and its condition holds."""
