@@ -25,6 +25,7 @@ summary {{ cursor: pointer; margin: .3rem 0 }}
 .crashed > summary {{ font-weight: bold }}
 .python {{ color: #0a7d32 }} .native {{ color: #0b6a8f }} .glue, .place, .plumbing {{ color: #777 }}
 @media (prefers-color-scheme: dark) {{ .python {{ color: #5fd38a }} .native {{ color: #62c6ea }} }}
+td:first-child {{ white-space: nowrap }}
 .variables td:first-child {{ padding-left: 4rem }}
 </style>
 </head>

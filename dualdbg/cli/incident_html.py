@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from ..console.reports import numbered
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..snapshot.facts import ProcessReport, ThreadReport
@@ -74,11 +76,12 @@ def _frame(number: int | None, frame: Frame) -> str:
     kind = "python" if isinstance(frame, PythonFrame) else "native"
     if frame.role is not Role.USER:
         kind = frame.role.value
-    place = f"{frame.file}:{frame.line}" if frame.file else ""
+    place = title = f"{frame.file}:{frame.line}" if frame.file else ""
     if not place and isinstance(frame, NativeFrame):
-        place = frame.library or ""
+        title = frame.library or ""
+        place = PurePath(title).name
     head = f"#{number}" if number is not None else ""
     return (
         f'<tr><td>{head}</td><td class="{kind}">{one(frame.function or "??")}</td>'
-        f'<td class="place">{one(place)}</td></tr>'
+        f'<td class="place" title="{one(title)}">{one(place)}</td></tr>'
     )
