@@ -179,6 +179,15 @@ def other_interpreter(version: str) -> Path:
     return require(find_interpreter(version), f"Python {version} is not installed", outside=outside)
 
 
+def sanitizer(name: str) -> str:
+    """The run-time library of a sanitizer of gcc's, for LD_PRELOAD: ``asan``, ``tsan`` or ``ubsan``."""
+    compiler = require(shutil.which("gcc"), "gcc")
+    asked = [compiler, f"-print-file-name=lib{name}.so"]
+    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    require(Path(library).is_absolute(), f"lib{name}")
+    return library
+
+
 def build_native(python: str | Path = sys.executable, optimize: str = "0") -> Path:
     """The folder with sample_capi, sample_pybind and sample_locks for ``python``; to be put on PYTHONPATH."""
     return built(SAMPLES / "native/build.py", "--python", str(python), "--optimize", optimize)

@@ -18,12 +18,14 @@ from pathlib import Path
 
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
 from ..known.crash_signals import CRASHES
+from ..model import signal_in_words
 from ..patience import patient
 from ..private_files import new_file
+from ..target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check, uses_sanitizer
 from ..watch.hang import BETWEEN_LOOKS, Look, look_at
 from ..watch.incident import Incident, of_crash, of_end
 from ..watch.tee import Tee
-from ..watch.tracer import Dying, Programs, Tracer, signal_name
+from ..watch.tracer import ChildKilled, Dying, Programs, Tracer, signal_name
 from .commands.run import RunOptions
 from .crash_details import of_hang, with_details
 from .incident_html import incident_html
@@ -33,6 +35,7 @@ from .main import tell
 _TO_END = patient(5.0)  # seconds between the request to end and the end
 _PASSED_ON = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SIGNAL_BASE = 128
+_FOLLOWED = {None: Programs.NONE, "python": Programs.PYTHON, "children": Programs.ALL}
 
 
 def run_with_report(options: RunOptions) -> int:
@@ -51,7 +54,7 @@ class _Run:
     def __init__(self, options: RunOptions, folder: Path) -> None:
         self._options = options
         self._folder = folder
-        self._tracer = Tracer(Programs.ALL if options.follow == "children" else Programs.NONE)
+        self._tracer = Tracer(_FOLLOWED[options.follow], exits=True)
         self._tee = Tee()
         self._pid = 0
         self._refused: PermissionRefused | None = None  # why the program is not traced
@@ -133,7 +136,9 @@ class _Run:
         while True:
             for event in self._tracer.events():
                 if isinstance(event, Dying):
-                    self._crashed(event)
+                    self._exits(event) if event.status is not None else self._crashed(event)
+                elif isinstance(event, ChildKilled):
+                    self._child_killed(event)
                 elif event.pid == self._pid:
                     return event.status
             rest = None if self._deadline is None else self._deadline - time.monotonic()
@@ -152,6 +157,26 @@ class _Run:
         incident = with_details(of_crash(self._tracer, dying), self._tracer, dying, folder)
         self._write(incident)
         self._tracer.let_die(dying)
+
+    def _exits(self, dying: Dying) -> None:
+        """The program ends by itself. Where a sanitizer ends it that is a crash."""
+        if dying.status and not os.WIFSIGNALED(dying.status) and uses_sanitizer(dying.pid):
+            incident = of_crash(self._tracer, dying)
+            if forbids_leak_check(dying.pid):
+                tell(NO_LEAK_CHECK, NO_LEAK_CHECK_HINT)
+            if incident.kind == "crash":
+                self._write(with_details(incident, self._tracer, dying, None))
+        self._tracer.let_die(dying)
+
+    def _child_killed(self, child: ChildKilled) -> None:
+        hint = (
+            ""
+            if self._options.follow
+            else "--report DIR --follow python reports the crashes of Python children too"
+        )
+        tell(
+            f"process {child.pid}, a child of the program, was ended by {signal_in_words(child.number)}", hint
+        )
 
     def _late(self) -> None:
         """The time is over: the report, and then the program is asked to end, and made to where it does not."""

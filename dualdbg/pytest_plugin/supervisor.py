@@ -139,7 +139,7 @@ class Supervisor:
             self._listener.setblocking(False)
             for end in self._woken:
                 end.setblocking(False)
-            self._tracer = Tracer(Programs(self._wishes.programs))
+            self._tracer = Tracer(Programs(self._wishes.programs), exits=True)
         if not self._handlers:
             self._handle_signals()
         signal.set_wakeup_fd(self._woken[1].fileno(), warn_on_full_buffer=False)
@@ -167,7 +167,7 @@ class Supervisor:
 
     def _watch(self) -> int | None:
         """Until the first tests process has ended: the status for the user, or None where the rest has to be run."""
-        from ..watch.tracer import Dying
+        from ..watch.tracer import Dying, Ended
 
         assert self._tracer is not None and self._listener is not None
         with selectors.DefaultSelector() as selector:
@@ -176,8 +176,8 @@ class Supervisor:
             while True:
                 for event in self._tracer.events():
                     if isinstance(event, Dying):
-                        self._crashed(event)
-                    elif event.pid in self._watched:
+                        self._exits(event) if event.status is not None else self._crashed(event)
+                    elif isinstance(event, Ended) and event.pid in self._watched:
                         self._watched.remove(event.pid)
                         if event.pid == self._main:
                             return self._ended(event.status)
@@ -287,6 +287,26 @@ class Supervisor:
         self._tracer.let_die(dying)
         _end_all(descendants)
 
+    def _exits(self, dying: Dying) -> None:
+        """A tests process ends by itself, or was killed: in a test that is told with the stacks, and the output."""
+        assert self._tracer is not None and dying.status is not None
+        is_told = dying.pid in self._hung or self._told_of(dying.pid) is not None
+        is_asked = -os.waitstatus_to_exitcode(dying.status) in _REQUESTS_TO_END
+        if not (is_told or is_asked) and self._is_at_work(dying.pid):
+            from ..cli.crash_details import with_details
+            from ..watch.incident import of_crash  # what this imports would be felt in every run
+
+            self._note(with_details(of_crash(self._tracer, dying), self._tracer, dying, None), dying.pid)
+        self._tracer.let_die(dying)
+
+    def _is_at_work(self, pid: int) -> bool:
+        """Whether a tests process runs a test; also whether the first one collects: a worker's controller sees that."""
+        assert self._folder is not None
+        doing = page.read(self._folder, pid)
+        if doing is None or pid == self._main:
+            return doing is not None and (doing.is_test or doing.phase == page.COLLECTING)
+        return doing.is_test and doing.began > 0
+
     def _is_read(self, owner: int, dying: Dying) -> bool:
         """Whether the stacks of a child are read; a test that makes many crash on purpose is not to wait for all."""
         from ..snapshot.facts import Failure
@@ -317,16 +337,19 @@ class Supervisor:
     def _ended(self, status: int) -> int | None:
         """The first tests process is no more."""
         assert self._folder is not None
-        doing = page.read(self._folder, self._main)
         code = os.waitstatus_to_exitcode(status)
         told = self._told_of(self._main)
-        broken = doing is not None and (doing.is_test or doing.phase == page.COLLECTING)
+        broken = self._is_at_work(self._main)
         if told is None and (broken or code < 0) and -code not in _REQUESTS_TO_END:
             from ..watch.incident import of_end
 
             why = f"there are no stacks: {self._refused}" if self._refused else ""
             told = self._note(of_end(self._main, status, why), self._main)
         if told is None:
+            from ..target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check
+
+            if code and not self._refused and forbids_leak_check(os.getpid()):
+                print(f"dualdbg: {NO_LEAK_CHECK}\n  {NO_LEAK_CHECK_HINT}", file=sys.stderr)
             return code if code >= 0 else 128 - code
         if not broken or (self._folder / "no-journal").exists():
             print(told.text, file=sys.stderr)
@@ -341,8 +364,7 @@ class Supervisor:
     def _worker_ended(self, pid: int, status: int) -> None:
         """A worker of pytest-xdist is no more; its controller waits for what is told of one that died in a test."""
         assert self._folder is not None
-        doing = page.read(self._folder, pid)
-        if doing is not None and doing.is_test and doing.began and self._told_of(pid) is None:
+        if self._is_at_work(pid) and self._told_of(pid) is None:
             from ..watch.incident import of_end
 
             self._note(of_end(pid, status), pid)

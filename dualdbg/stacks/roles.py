@@ -19,6 +19,7 @@ from ..shared.libraries import (
     is_c_library,
     is_cython_runtime,
     is_runtime,
+    is_sanitizer,
     is_system,
     is_torch_python,
 )
@@ -181,7 +182,8 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
 
     Plumbing is what lies between two of the user's frames: frames of the interpreter's own file, what starts a thread
     or the interpreter below the outermost Python frame, and what debugpy does in the user's thread. So is what a call
-    of CUDA does within the driver, which has no names there, and the code with which ``-X perf`` calls each function.
+    of CUDA does within the driver, which has no names there, what a sanitizer does to report an error, and the code
+    with which ``-X perf`` calls each function.
     """
     hiding = _Hiding.START if any(isinstance(frame, PythonFrame) for frame in frames) else None
     interpreter_shown = hiding is None
@@ -200,6 +202,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             or (hiding is _Hiding.START and not rules.is_hosts(frame))
             or (rules.is_interpreter(frame) and not interpreter_shown)
             or (isinstance(callee, PythonFrame) and callee.entry and _is_nameless(frame))
+            or (isinstance(caller, NativeFrame) and _are_sanitizers(frame, caller))
             or (in_gpu_call and (frame.function is None or is_c_library(frame.library)))
         ):
             role = Role.PLUMBING
@@ -209,6 +212,11 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         caller = frame
     result.reverse()
     return result
+
+
+def _are_sanitizers(frame: NativeFrame, caller: NativeFrame) -> bool:
+    """Whether a sanitizer's library makes a report: what it calls there is no code of the user's."""
+    return is_sanitizer(caller.library) and (is_sanitizer(frame.library) or is_c_library(frame.library))
 
 
 def _is_nameless(frame: NativeFrame) -> bool:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
-from ..shared.proc_files import read_status
+from ..shared.libraries import checks_leaks, is_sanitizer
+from ..shared.proc_files import mappings, read_maps, read_status
 from .blocked_calls import Call, may_be_fatal, why_blocked
 
 CAP_SYS_PTRACE = 19  # linux/capability.h
@@ -33,6 +34,28 @@ CONTAINER_HINT = (
 LOWER_FOR_RUN = (
     "sudo sysctl kernel.yama.ptrace_scope=1 is enough for what dualdbg starts; or as root: sudo dualdbg …"
 )
+
+
+NO_LEAK_CHECK = "LeakSanitizer does not work in a program that is traced, and ends it with an error"
+NO_LEAK_CHECK_HINT = "ASAN_OPTIONS=detect_leaks=0 in its environment turns LeakSanitizer off"
+
+
+def uses_sanitizer(pid: int) -> bool:
+    """Whether the run-time library of a sanitizer is loaded into a process."""
+    try:
+        return any(is_sanitizer(row.path) for row in mappings(read_maps(pid)))
+    except OSError:
+        return False
+
+
+def forbids_leak_check(pid: int) -> bool:
+    """Whether LeakSanitizer is to run at the end of a process: it needs to trace, and a traced process cannot."""
+    try:
+        paths = [row.path for row in mappings(read_maps(pid))]
+        environ = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")
+    except OSError:
+        return False
+    return checks_leaks(paths, environ)
 
 
 class ScopeRefused(PermissionRefused):

@@ -10,7 +10,7 @@ import errno
 import os
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
@@ -140,7 +140,9 @@ def _areas(pid: int) -> list[_Area]:
             if words[0] in (b"Anonymous:", b"Swap:"):
                 last = areas[-1]
                 if int(words[1]) and last.access[3] == "p":
-                    areas[-1] = _Area(last.start, last.end, last.access, last.offset, last.path, True)
+                    areas[-1] = replace(last, own=True)
+            elif words[0] == b"VmFlags:" and b"dd" in raw.split():  # MADV_DONTDUMP: a sanitizer's terabytes
+                areas[-1] = replace(areas[-1], access="----")
             elif not words[0].endswith(b":"):
                 start, _, end = words[0].partition(b"-")
                 path = os.fsdecode(words[5].rstrip(b"\n")) if len(words) > 5 else ""

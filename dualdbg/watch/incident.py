@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import DualdbgError
 from ..known.crash_signals import FAULTS
 from ..model import NativeFrame, signal_in_words
+from ..shared.libraries import is_sanitizer
 from ..shared.proc_files import read_status
 from ..snapshot.capture import Captured, Held, Wanted, capture
 from ..snapshot.facts import Failure, ProcessReport, ThreadReport
@@ -66,11 +67,13 @@ class Incident:
 
 
 def of_crash(tracer: Tracer, dying: Dying) -> Incident:
-    """What is to be told of a process that is about to be ended by a signal. It stands still until it is let die.
+    """What is to be told of a process that is about to end. It stands still until it is let die.
 
     A crash may have left anything in memory: where that cannot be read, the incident says so, and has no stacks.
     """
     plain = of_crash_unread(dying)
+    if dying.status is not None and os.WIFSIGNALED(dying.status):  # killed: there may be no memory for more
+        return replace(plain, output=captured_output(dying.tid))
     try:
         return _read_crash(tracer, dying, plain)
     except DualdbgError as error:
@@ -78,11 +81,13 @@ def of_crash(tracer: Tracer, dying: Dying) -> Incident:
     except Exception as error:
         text = f"what is in its memory makes no sense to dualdbg ({type(error).__name__}: {error})"
         failure = Failure(dying.pid, text, "")
-    return replace(plain, failures=(failure,), output=captured_output(dying.pid))
+    return replace(plain, failures=(failure,), output=captured_output(dying.tid))
 
 
 def of_crash_unread(dying: Dying) -> Incident:
-    """What the signal alone tells of a crash."""
+    """What the signal, or the status, alone tells."""
+    if dying.status is not None:
+        return replace(of_end(dying.pid, dying.status), tid=dying.tid)
     title = f"was ended by {signal_in_words(dying.info.number)}{_source_of(dying)}"
     return Incident("crash", title, dying.pid, tid=dying.tid, signal=dying.info.number)
 
@@ -93,7 +98,7 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
     captured = capture(dying.pid, wanted=Wanted(locals=True), held=held)
     assembler = Assembler(captured)
     assembler.unwind()
-    output = captured_output(dying.pid)
+    output = captured_output(dying.tid)
     report = with_states(assembler.report(SourceLines()), states)
     before = next((thread for thread in report.threads if thread.thread.tid == dying.tid), None)
     if dying.info.sender == dying.pid:
@@ -105,6 +110,10 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
         shown = with_fault_shown(crashed)
         report = replace(report, threads=tuple(shown if one is crashed else one for one in report.threads))
         crashed = shown
+    if crashed is not None and dying.status is not None and is_sanitizer(_library(crashed)):
+        plain = replace(
+            plain, kind="crash", title=f"was ended by a sanitizer, with status {dying.status >> 8}"
+        )
     return replace(
         plain,
         place=None if crashed is None else where_faulted(crashed) if is_fault else where(crashed),
@@ -114,6 +123,12 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
         versions=versions_of(report),
         output=output,
     )
+
+
+def _library(thread: ThreadReport) -> str | None:
+    """The library in which a thread stands."""
+    frame = next(iter(thread.stack.frames), None)
+    return frame.library if isinstance(frame, NativeFrame) else None
 
 
 def _full_stack(dying: Dying, crashed: ThreadReport) -> tuple[Finding, ...] | None:
@@ -132,14 +147,14 @@ def of_end(pid: int, status: int, why_no_stacks: str = "") -> Incident:
     return Incident("end", how, pid, signal=-code if code < 0 else None, failures=failures)
 
 
-def captured_output(pid: int) -> tuple[tuple[str, str], ...]:
-    """The end of what a process has written to its standard output and error, where these are files without a name.
+def captured_output(tid: int) -> tuple[tuple[str, str], ...]:
+    """The end of what a thread's process has written to its standard output and error, where these have no name.
 
     pytest captures the output of tests in such files.
     """
     found = []
     for number, name in ((1, "stdout"), (2, "stderr")):
-        path = f"/proc/{pid}/fd/{number}"
+        path = f"/proc/{tid}/fd/{number}"
         try:
             status = os.stat(path)
             if not stat.S_ISREG(status.st_mode) or status.st_nlink:

@@ -26,6 +26,7 @@ from ..snapshot.linux.ptrace import (
     CONT,
     DETACH,
     EVENT_STOP,
+    GETEVENTMSG,
     GETSIGINFO,
     INTERRUPT,
     LISTEN,
@@ -34,12 +35,16 @@ from ..snapshot.linux.ptrace import (
     read_registers,
     request,
 )
-from ..snapshot.linux.registers import Registers
+from ..snapshot.linux.registers import AARCH64, X86_64, Registers
 from ..target.permission import check_not_fatal, refusal
 
-_EVENT_EXEC = 4
+_EVENT_EXEC, _EVENT_EXIT = 4, 6
 # PTRACE_O_TRACEFORK, _TRACEVFORK, _TRACECLONE, _TRACEEXEC, and _EXITKILL.
 _OPTIONS = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 20
+_TRACE_EXIT = 1 << 6  # PTRACE_O_TRACEEXIT
+# exit and exit_group: asm/unistd_64.h, asm-generic/unistd.h.
+_EXIT = {X86_64.name: 60, AARCH64.name: 93}
+_EXIT_GROUP = {X86_64.name: 231, AARCH64.name: 94}
 _JOB_CONTROL = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 _TO_STOP = patient(5.0)  # seconds
 SIGINFO_SIZE = 128
@@ -68,12 +73,30 @@ class SignalInfo:
 
 @dataclass(frozen=True)
 class Dying:
-    """A thread stands before a signal that ends its process. :meth:`Tracer.let_die` lets that happen."""
+    """A thread stands before the end of its process. :meth:`Tracer.let_die` lets that happen.
+
+    A signal will end it. Or (``status``, as that of wait(2)) it has called exit, or was killed: its memory and its open
+    files are still there.
+    """
 
     pid: int
     tid: int
     info: SignalInfo
     raw: bytes
+    status: int | None = None
+
+    @classmethod
+    def at_exit(cls, pid: int, tid: int, status: int) -> Dying:
+        """One that no signal is to be given."""
+        return cls(pid, tid, SignalInfo(0), bytes(SIGINFO_SIZE), status)
+
+
+@dataclass(frozen=True)
+class ChildKilled:
+    """A traced process is told that a signal has ended its child, which was not traced; ``number`` is the signal's."""
+
+    pid: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -96,18 +119,24 @@ class Programs(Enum):
 
 
 class Tracer:
-    """Processes that were seized, their threads, what they fork, and of the ``programs`` that are run then those."""
+    """Processes that were seized, their threads, what they fork, and of the ``programs`` that are run then those.
 
-    def __init__(self, programs: Programs = Programs.NONE) -> None:
+    ``exits``: of those that were seized it is told before they exit too.
+    """
+
+    def __init__(self, programs: Programs = Programs.NONE, exits: bool = False) -> None:
         self._programs = programs
+        self._options = _OPTIONS | (_TRACE_EXIT if exits else 0)
         self._seized: set[int] = set()
         self._processes: set[int] = set()  # those that were traced and whose end is to be told
         self._process_of: dict[int, int] = {}  # thread -> process
         self._stopped: dict[int, int] = {}  # threads that stand still for us, with the status of their stop
+        self._ending: set[int] = set()  # processes whose end was told before it comes
 
     def seize(self, pid: int) -> None:
         """Trace a process with all its threads. Raises PermissionRefused, TargetGone or TargetError."""
         self._seized.add(pid)
+        self._ending.discard(pid)
         self._processes.add(pid)
         check_not_fatal(pid)
         fresh = True
@@ -120,7 +149,7 @@ class Tracer:
             for tid in tids:
                 if tid in self._process_of:
                     continue
-                problem = request(SEIZE, tid, _OPTIONS)
+                problem = request(SEIZE, tid, self._options)
                 if problem and tid == pid:
                     raise refusal(pid, problem)
                 if not problem:
@@ -135,7 +164,7 @@ class Tracer:
         """The threads of a process that are known."""
         return [tid for tid, process in self._process_of.items() if process == pid]
 
-    def events(self) -> Iterator[Dying | Ended]:
+    def events(self) -> Iterator[Dying | Ended | ChildKilled]:
         """What has happened until now. All else that has happened goes on without us."""
         while True:
             try:
@@ -186,7 +215,8 @@ class Tracer:
                 self._go_on(tid, status)
 
     def let_die(self, dying: Dying) -> None:
-        """The signal ends the process."""
+        """The process ends."""
+        self._ending.add(dying.pid)
         self._stopped.pop(dying.tid, None)
         request(CONT, dying.tid, dying.info.number)
         self.release(dying.pid)
@@ -235,7 +265,7 @@ class Tracer:
         except ChildProcessError:
             self._process_of.pop(tid, None)
 
-    def _take(self, tid: int, status: int) -> Dying | Ended | None:
+    def _take(self, tid: int, status: int) -> Dying | Ended | ChildKilled | None:
         if not os.WIFSTOPPED(status):
             self._process_of.pop(tid, None)
             self._stopped.pop(tid, None)
@@ -253,7 +283,13 @@ class Tracer:
         if status >> 16 == _EVENT_EXEC:
             self._new_program(tid, status)
             return None
+        if status >> 16 == _EVENT_EXIT:
+            return self._exits(tid, status)
         number = _signal_of(status)
+        if number == signal.SIGCHLD:
+            told = self._killed_child(tid)
+            self._go_on(tid, status)
+            return told
         if number and signal_name(number) in CRASHES and self._is_deadly(tid, number):
             raw = (ctypes.c_char * SIGINFO_SIZE)()
             if request(GETSIGINFO, tid, ctypes.addressof(raw)) == 0:
@@ -261,6 +297,34 @@ class Tracer:
                 return Dying(self._process_of[tid], tid, SignalInfo.of(raw.raw), raw.raw)
         self._go_on(tid, status)
         return None
+
+    def _exits(self, tid: int, status: int) -> Dying | None:
+        """A thread is about to end. Whether its process does, the call and the status tell."""
+        pid = self._process_of[tid]
+        message, registers = ctypes.c_ulong(), read_registers(tid)
+        if pid in self._seized and pid not in self._ending and registers is not None:
+            request(GETEVENTMSG, tid, ctypes.addressof(message))
+            machine = registers.architecture.name
+            call = (registers.system_call or (-1,))[0]
+            if call == _EXIT_GROUP[machine] or os.WIFSIGNALED(message.value):
+                self._ending.add(pid)
+                self._stopped[tid] = status
+                return Dying.at_exit(pid, tid, message.value)
+            if message.value and call != _EXIT[machine]:
+                # Another one has called exit_group, and is about to come. By this one the files of the process can be
+                # read, where it is the main thread. (At an exec too the other threads end, with status 0.)
+                self._stopped[tid] = status
+                return None
+        self._go_on(tid, status)
+        return None
+
+    def _killed_child(self, tid: int) -> ChildKilled | None:
+        raw = (ctypes.c_char * SIGINFO_SIZE)()
+        if request(GETSIGINFO, tid, ctypes.addressof(raw)) != 0:
+            return None
+        code, child, _, number = struct.unpack_from("<ixxxxiii", raw.raw, 8)
+        is_end = code in (os.CLD_KILLED, os.CLD_DUMPED) and signal_name(number) in CRASHES
+        return ChildKilled(child, number) if is_end and child not in self._ending else None
 
     def _new_program(self, tid: int, status: int) -> None:
         """Of a process that runs another program only this thread is left, under the number of the process."""

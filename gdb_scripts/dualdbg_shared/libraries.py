@@ -20,7 +20,9 @@ _LOADER = ("ld-", "ld.")
 # libc-2.31.so, libpthread-2.31.so: their names up to glibc 2.33; libc.musl: Alpine's.
 _C_LIBRARY = ("libc.so", "libc-", "libc.musl", "libpthread", *_LOADER, "[vdso]")
 _CXX_LIBRARY = ("libstdc++", "libc++.", "libc++abi")  # GCC's, and LLVM's two
-_COMPILERS = (*_CXX_LIBRARY, "libgcc_s")
+# GCC's run-time libraries of sanitizers, and LLVM's.
+_SANITIZERS = ("libasan.", "liblsan.", "libtsan.", "libubsan.", "libhwasan.", "libclang_rt.")
+_COMPILERS = (*_CXX_LIBRARY, "libgcc_s", *_SANITIZERS)
 
 # Debian calls an interpreter for debugging python3-dbg, Fedora python3-debug; python3-intel64 is a macOS program.
 _INTERPRETER = re.compile(r"libpython3[\w.]*\.so[\w.]*|python3?[\d.]*t?d?(?:-dbg|-debug|-intel64)?")
@@ -61,6 +63,19 @@ def is_c_library(path: str | None) -> bool:
 def is_cxx_library(path: str | None) -> bool:
     """True for the C++ library, which throws and catches exceptions: GCC's or LLVM's."""
     return _name(path).startswith(_CXX_LIBRARY)
+
+
+def is_sanitizer(path: str | None) -> bool:
+    """True for the run-time library of a sanitizer."""
+    return _name(path).startswith(_SANITIZERS)
+
+
+def checks_leaks(paths: Iterable[str], environ: Iterable[str]) -> bool:
+    """Whether LeakSanitizer runs at the end of a program with these libraries and ``NAME=VALUE`` of environment."""
+    options = [one for one in environ if one.startswith(("ASAN_OPTIONS=", "LSAN_OPTIONS="))]
+    off = any("detect_leaks=0" in one or "detect_leaks=false" in one for one in options)
+    names = (_name(path) for path in paths)
+    return not off and any(name.startswith(("libasan.", "liblsan.", "libclang_rt.asan")) for name in names)
 
 
 def is_cxx_runtime(path: str | None) -> bool:

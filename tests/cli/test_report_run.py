@@ -15,6 +15,8 @@ import pytest
 from dualdbg.cli.commands.run import read_options
 from dualdbg.errors import UsageError
 from dualdbg.patience import patient
+from dualdbg.target.permission import NO_LEAK_CHECK
+from tests import sanitizers
 
 PROGRAM = """
 import ctypes, os, sys, time
@@ -133,9 +135,26 @@ def test_any_program_will_do(tmp_path: Path) -> None:
     done = _run(tmp_path, "--native", "sh", "-c", code)
     assert done.returncode == 128 + 11
     code = f"'{sys.executable}' -c 'import os; os.abort()'; true"
-    done = _run(tmp_path, "--follow", "children", "--native", "sh", "-c", code)
+    done = _run(tmp_path, "--follow", "python", "--native", "sh", "-c", code)
     assert done.returncode == 0
-    assert "was ended by SIGABRT" in done.stderr
+    assert "was ended by SIGABRT" in done.stderr and "the report is" in done.stderr
+    done = _run(tmp_path, "--native", "sh", "-c", code)
+    assert re.search(r"process \d+, a child of the program, was ended by SIGABRT", done.stderr), done.stderr
+    assert "--follow python" in done.stderr
+
+
+def test_a_report_of_a_sanitizer_is_a_crash(tmp_path: Path) -> None:
+    library, environment = sanitizers.library(tmp_path, "asan")
+    code = f"import ctypes\nctypes.CDLL({str(library)!r}).beyond(4)"
+    # --env: for the program alone, as this interpreter of dualdbg has leaks too
+    options = [word for name, value in environment.items() for word in ("--env", f"{name}={value}")]
+    done = _run(tmp_path, *options, "-c", code)
+    assert done.returncode == 1
+    assert "was ended by a sanitizer, with status 1" in done.stderr and NO_LEAK_CHECK in done.stderr
+    (found,) = (tmp_path / "reports").glob("crash-*.html")
+    page = found.read_text()
+    assert 'title="' + str(library) not in page  # the file of the source is known
+    assert re.search(r'title="[^"]*/lib/[^"]*libasan[^"]*">libasan[^/]*<', page), page
 
 
 def test_a_program_that_cannot_be_run_is_said(tmp_path: Path) -> None:
@@ -151,7 +170,7 @@ def test_a_program_that_cannot_be_run_is_said(tmp_path: Path) -> None:
     [
         ["--report", "x", "--break", "f"],
         ["--report", "x", "--json"],
-        ["--report", "x", "--follow", "python"],
+        ["--report", "x", "--follow", "worker*"],
         ["--timeout", "3"],
         ["--report", "x", "--timeout", "0"],
     ],

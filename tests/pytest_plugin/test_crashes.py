@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import sanitizers
 from tests.pytest_plugin.driver import run_pytest
 
 SUITE = """
@@ -262,6 +263,48 @@ def test_c(): pass
     done = run_pytest(tmp_path, {"test_it.py": suite}, "--dualdbg")
     assert done.totals == {"failed": 2, "passed": 1}
     assert "was ended by SIGKILL" in done.out
+
+
+ENDS = """
+import os, signal, sys, threading
+def test_exits():
+    print("said 1", file=sys.stderr)
+    os._exit(3)
+def test_is_killed():
+    print("said 2")
+    os.kill(os.getpid(), signal.SIGKILL)
+def ends(): os._exit(4)
+def test_thread():
+    thread = threading.Thread(target=ends)
+    thread.start()
+    thread.join()
+def test_after(): pass
+"""
+
+
+def test_an_end_within_a_test_is_shown_with_its_stack_and_its_output(tmp_path: Path) -> None:
+    done = run_pytest(tmp_path, {"test_it.py": ENDS}, "--dualdbg")
+    assert done.totals == {"failed": 3, "passed": 1}, done.out
+    reports = re.split(r"\n_+ (test_\w+) _+\n", done.out)[1:]
+    texts = dict(zip(reports[::2], reports[1::2], strict=True))
+    assert " py   test_exits  test_it.py:5" in texts["test_exits"] and "said 1" in texts["test_exits"]
+    assert "said 2" in texts["test_is_killed"]
+    assert " py   ends  test_it.py:9" in texts["test_thread"]
+    assert "FAILED test_it.py::test_exits - ended with status 3 in test_exits (test_it.py:5)" in done.out
+
+
+def test_a_report_of_a_sanitizer_is_shown_with_the_stack(tmp_path: Path) -> None:
+    library, environment = sanitizers.library(tmp_path, "asan")
+    suite = f"import ctypes\ndef call(): ctypes.CDLL({str(library)!r}).beyond(4)\n"
+    suite += "def test_it(): call()\ndef test_after(): pass\n"
+    done = run_pytest(
+        tmp_path, {"test_it.py": suite}, "--dualdbg", env={**environment, "ASAN_OPTIONS": "detect_leaks=0"}
+    )
+    assert done.totals == {"failed": 1, "passed": 1}, done.out
+    assert "ERROR: AddressSanitizer: heap-buffer-overflow" in done.out  # the captured output
+    assert re.search(r" c\+\+  beyond  \S*faults.c:\d+\n +n = 4\n", done.out), done.out
+    place = f"in beyond (faults.c:{sanitizers.line_of('asan')}), called in call (test_it.py:2)"
+    assert f"FAILED test_it.py::test_it - was ended by a sanitizer, with status 1 {place}" in done.out
 
 
 def test_a_test_that_is_there_twice_runs_twice(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_a_worker_that_ends_without_a_crash_is_told_with_how_it_ended(tmp_path: 
     assert done.totals == {"failed": 2, "error": 2, "passed": 3}
     assert done.cases["test_exit"] == done.cases["test_kill"] == ["failure"]
     assert done.cases["test_setup"] == done.cases["test_teardown"] == ["error"]
-    assert 'message="ended with status 7"' in done.xml
+    assert 'message="ended with status 7 in test_exit (test_it.py:5)"' in done.xml
     assert 'message="failed on setup with' in done.xml and 'message="failed on teardown with' in done.xml
     assert "FAILED test_it.py::test_exit - ended with status 7" in done.out
     assert "FAILED test_it.py::test_kill - was ended by SIGKILL" in done.out

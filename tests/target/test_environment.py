@@ -237,10 +237,7 @@ def test_a_session_under_strict_warnings_works_and_the_program_sees_its_own_envi
 @pytest.mark.parametrize("sanitizer", rows.some(["asan", "tsan"], 1))
 def test_what_is_preloaded_is_for_the_program_alone(tmp_path: Path, sanitizer: str) -> None:
     """gdb hangs with a sanitizer in it; dualdbg, which the user starts with it, and the program do not."""
-    compiler = support.require(shutil.which("gcc"), "gcc")
-    asked = [compiler, f"-print-file-name=lib{sanitizer}.so"]
-    library = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    support.require(Path(library).is_absolute(), f"lib{sanitizer}")
+    library = support.sanitizer(sanitizer)
     script = tmp_path / "program.py"
     script.write_text(
         "import os\nos.getpid()\nprint([os.environ[name] for name in ('LD_PRELOAD', 'ASAN_OPTIONS')])\n"

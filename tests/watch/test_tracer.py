@@ -13,14 +13,14 @@ import pytest
 
 from dualdbg.known.python_files import is_interpreter
 from dualdbg.patience import patient
-from dualdbg.watch.tracer import Dying, Ended, Programs, SignalInfo, Tracer
+from dualdbg.watch.tracer import ChildKilled, Dying, Ended, Programs, SignalInfo, Tracer
 
 
 class Traced:
     """A Python program that begins once it is traced."""
 
-    def __init__(self, code: str, programs: Programs = Programs.NONE) -> None:
-        self.tracer = Tracer(programs)
+    def __init__(self, code: str, programs: Programs = Programs.NONE, exits: bool = False) -> None:
+        self.tracer = Tracer(programs, exits)
         self.process = subprocess.Popen(
             [sys.executable, "-c", f"input()\n{code}"],
             stdin=subprocess.PIPE,
@@ -33,7 +33,7 @@ class Traced:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
-    def events(self) -> Iterator[Dying | Ended]:
+    def events(self) -> Iterator[Dying | Ended | ChildKilled]:
         """All of them, up to the end of the program."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -101,6 +101,40 @@ os.kill(os.getpid(), signal.SIGABRT)
 print("alive")
 """
     assert _run(code) == ([], 0, "alive\n")
+
+
+# (a program, the status with which it ends, as that of wait(2))
+EXITS = [
+    ("raise SystemExit(7)", 7 << 8),
+    ("import os, threading\nthreading.Thread(target=os._exit, args=(3,)).start()\nwhile True: pass", 3 << 8),
+    ("import os\nos.kill(os.getpid(), 9)", 9),
+    ("import os, sys, threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+     "os.execv(sys.executable, ['python', '-c', 'import sys; sys.exit(5)'])", 5 << 8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "status"), EXITS)
+def test_a_process_that_exits_is_told_while_its_memory_is_there(code: str, status: int) -> None:
+    traced = Traced(code, exits=True)
+    told: list[tuple[int | None, bool]] = []
+    for event in traced.events():
+        if isinstance(event, Dying):
+            held = traced.tracer.hold(event.pid)
+            with open(f"/proc/{event.tid}/maps") as file:
+                told.append((event.status, event.tid in held and bool(file.read())))
+            traced.tracer.let_die(event)
+        else:
+            assert isinstance(event, Ended) and event.status == status
+    assert told == [(status, True)]
+    traced.close()
+
+
+def test_an_untraced_child_that_a_signal_ends_is_told() -> None:
+    code = "import subprocess\nfor number in 9, 11: subprocess.run(['sh', '-c', f'kill -{number} $$'])"
+    traced = Traced(code)
+    told = [event.number for event in traced.events() if isinstance(event, ChildKilled)]
+    assert told == [signal.SIGSEGV]  # who sends SIGKILL knows
+    traced.close()
 
 
 @pytest.mark.parametrize(("programs", "told"), [("NONE", 0), ("PYTHON", 1), ("ALL", 2)])

@@ -140,8 +140,10 @@ def _check_report(given: argparse.Namespace) -> None:
     if found is not None:
         text = f"run: --report does not go with {found}: the program runs without a session"
         raise UsageError(text, "leave one of them away")
-    if given.follow not in (None, "children"):
-        raise UsageError(f"run: --report cannot follow {given.follow}", "--follow children, or none")
+    if given.follow not in (None, "children", "python"):
+        raise UsageError(
+            f"run: --report cannot follow {given.follow}", "--follow python, or --follow children"
+        )
 
 
 def _say_whose(option: str | None) -> None:

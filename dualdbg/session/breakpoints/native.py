@@ -34,6 +34,7 @@ from .operator_namesakes import functions_meant, locations_meant, may_be_functio
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points
 from .rust_namesakes import authors_of_rust
+from .sanitizer_reports import SanitizerReports
 from .wanted import Wanted
 
 Candidates = Callable[[BreakpointSpec], list[Candidate]]
@@ -101,6 +102,7 @@ class NativeBreakpoints:
         self._indirect = IndirectFunctions(native, image)
         self._registrations = OperatorRegistrations(native, image)
         self._kernels = CompiledKernels(native, image)
+        self.sanitizers = SanitizerReports(native, image)
         self._wanted: dict[int, Wanted] = {}
         self.points = Points(native, image, self._wanted)
 
@@ -202,6 +204,7 @@ class NativeBreakpoints:
             if (len(wanted.locations), wanted.message) != before:
                 changed.append(wanted.id)
         await self._registrations.watch(self._unbound_operators(), arrived)
+        await self.sanitizers.watch(arrived)
         return changed
 
     async def operator_registered(self, gdb_number: int, gdb_thread: int) -> list[int] | None:
@@ -307,6 +310,7 @@ class NativeBreakpoints:
         self._indirect.program_replaced()
         self._registrations.program_replaced()
         self._kernels.program_replaced()
+        self.sanitizers.program_replaced()
         self.points.program_replaced()
 
     # -- binding --------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from pathlib import Path
 from ...backends import events as engine
 from ...in_thread import in_thread
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Language, Notice
-from ...shared.libraries import is_standard_module, is_system
+from ...shared.libraries import is_sanitizer, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.objfile import Objfile
+from ...target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames
 from .compiled_lines import CompiledLines
@@ -127,6 +128,8 @@ class Notices:
             self.meanings(id, modules)
         self.troubles()
         self._compiled.look()
+        if any(is_sanitizer(one.path) for one in modules) and forbids_leak_check(self._image.pid):
+            self._loop.tell(Notice("warning", NO_LEAK_CHECK, NO_LEAK_CHECK_HINT))
 
     def troubles(self) -> None:
         """Tell of files that were mapped, and cannot be read."""

@@ -313,6 +313,10 @@ class BreakpointTable:
             if id in self._rows:
                 self._settle(id, announce=True)
 
+    async def sanitizer_report(self, event: engine.NativeStopped) -> str | None:
+        """Return the summary of a sanitizer's report, where a thread stands at one."""
+        return await self._native.sanitizers.text(event)
+
     async def own_business(self, event: engine.NativeStopped) -> bool:
         """At a breakpoint that serves others, learn what it is there for. Returns whether it serves nothing else."""
         number, thread = event.gdb_breakpoint or 0, event.gdb_thread or 1

@@ -106,7 +106,7 @@ def _meaning(facts: NativeFacts, now: Situation) -> NativeVerdict | Need:
     if stop.cause in _HIT_CAUSES:
         if facts.met is UNREAD:
             return Need.BREAKPOINTS
-        return _show_met(Reason.BREAKPOINT, facts)
+        return _show_met(Reason.SIGNAL if facts.is_report else Reason.BREAKPOINT, facts)
     if stop.cause in _STEP_CAUSES:
         return Show(Reason.STEP)
     if stop.cause is StopCause.SIGNAL and stop.signal != "0":

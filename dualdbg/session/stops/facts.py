@@ -54,9 +54,10 @@ class NativeFacts:
 
     ``done``: what an internal stop is for was done. ``ends_step``: whether the step under way ends here; None when
     the stop has nothing to do with a step. ``again``: the step that gdb makes from here, for that one. ``met``: the
-    user's breakpoints. ``asked``: the user has breakpoints on the signal. ``fault``: the address that a SIGSEGV or
-    SIGBUS is about, where there is one. ``can_pause``: the main thread runs Python code, so debugpy could pause it.
-    ``thread``: whose stop it is for the user, by gdb's number and the OS thread id.
+    user's breakpoints. ``is_report``: a sanitizer reports an error, and ``met`` has its words. ``asked``: the user has
+    breakpoints on the signal. ``fault``: the address that a SIGSEGV or SIGBUS is about, where there is one.
+    ``can_pause``: the main thread runs Python code, so debugpy could pause it. ``thread``: whose stop it is for the
+    user, by gdb's number and the OS thread id.
     """
 
     stop: engine.NativeStopped
@@ -65,6 +66,7 @@ class NativeFacts:
     ends_step: bool | Unread | None = UNREAD
     again: Move | None = None
     met: Met | Unread = UNREAD
+    is_report: bool = False
     asked: bool = False
     fault: int | None = None
     can_pause: bool | Unread = UNREAD

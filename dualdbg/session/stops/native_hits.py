@@ -63,7 +63,7 @@ class NativeHits:
         table, numbers = self._breakpoints, {one.number for one in event.watched}
         if event.gdb_breakpoint in self.of_gdb or numbers & self.of_gdb:
             return (), _told_by_gdb(event)
-        if await table.own_business(event) or await self._is_ours(event):
+        if await table.own_business(event) or await self.is_ours(event):
             return (), None
         ids = {id for number in numbers for id in table.native_owners(number)}
         ids.update(table.native_owners_there(event.gdb_breakpoint))
@@ -136,7 +136,7 @@ class NativeHits:
         await table.were_hit(hit)
         return tuple(hit), description if hit else None
 
-    async def _is_ours(self, event: engine.NativeStopped) -> bool:
+    async def is_ours(self, event: engine.NativeStopped) -> bool:
         """Whether it is debugpy or we who came here. What they call does not concern the user.
 
         That is known by the thread, else by the stack. Only code that is not the program's own is called by both.

@@ -83,7 +83,11 @@ class NativeStops:
         return replace(facts, ends_step=found.ends, again=found.again)
 
     async def _met(self, facts: NativeFacts) -> NativeFacts:
-        return replace(facts, met=await self.hits.at_breakpoint(facts.stop))
+        report = await self.breakpoints.sanitizer_report(facts.stop)
+        if report is None:
+            return replace(facts, met=await self.hits.at_breakpoint(facts.stop))
+        is_ours = await self.hits.is_ours(facts.stop)  # as a race of debugpy's threads is
+        return replace(facts, met=((), None if is_ours else report), is_report=True)
 
     async def _signal(self, facts: NativeFacts) -> NativeFacts:
         met, asked = await self.hits.at_signal(facts.stop)

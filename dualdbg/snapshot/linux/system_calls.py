@@ -39,6 +39,7 @@ _CALLS: dict[str, tuple[int | None, int | None, int | None]] = {
     "futex": (202, 98, None),
     "io_getevents": (208, 4, None),
     "restart_syscall": (219, 128, None),
+    "exit_group": (231, 94, None),
     "semtimedop": (220, 192, None),
     "clock_nanosleep": (230, 115, None),
     "epoll_wait": (232, None, 0),
