@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import gdb
 from dualdbg_helpers import in_time
+from dualdbg_shared.requests.codec import encoded
 
-from . import skipping, table, undecided
+from . import registry, skipping, table, undecided
 
 _MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
@@ -27,12 +29,12 @@ class AskCommand(gdb.Command):
         try:
             name, *arguments = json.loads(argument)
             with in_time.one_command():
-                answer = {"result": table.function_of(name)(*arguments)}
+                answer = {"result": _answer(name, arguments)}
         except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
             answer = {"error": "%s" % error}
         except KeyboardInterrupt:
             answer = {"error": "interrupted"}
-        text = json.dumps(answer)
+        text = encoded(answer)
         if len(text) > _LONG:
             try:
                 text = json.dumps(_aside(text))
@@ -50,7 +52,13 @@ class TellCommand(gdb.Command):
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         name, *arguments = json.loads(argument)
-        table.function_of(name)(*arguments)
+        _answer(name, arguments)
+
+
+def _answer(name: str, arguments: list[Any]) -> Any:
+    if "." in name:
+        return registry.answer(name, arguments)
+    return table.function_of(name)(*arguments)
 
 
 def register() -> None:
