@@ -31,6 +31,18 @@ from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.native import Access, Move
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import DualdbgError
+from dualdbg.shared.requests.threads import (
+    ListThreads,
+    PrintRegisters,
+    ReadArchitecture,
+    ReadFrames,
+    ReadGdbVersion,
+    ReadMemory,
+    ReadReadableMemory,
+    ReadRegisters,
+    WasSentByTerminal,
+    WriteMemory,
+)
 
 HANG = 5.0  # seconds
 MOST_MEMORY = 300.0  # MB
@@ -177,29 +189,29 @@ async def _heartbeat(figures: Figures) -> None:
 def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
     """A request of each kind of answer."""
     return [
-        engine.gdb_version,
-        engine.architecture,
-        engine.threads,
+        lambda: engine.ask(ReadGdbVersion()),
+        lambda: engine.ask(ReadArchitecture()),
+        lambda: engine.ask(ListThreads()),
         engine.resume,
         engine.interrupt,
-        engine.sent_by_terminal,
+        lambda: engine.ask(WasSentByTerminal()),
         engine.last_breakpoint,
         lambda: engine.move(Move.NEXT, 1),
         lambda: engine.insert_breakpoint(0x1000),
         lambda: engine.watch(0x1000, 8, Access.WRITE),
         lambda: engine.hits(1),
-        lambda: engine.frames(1, 10),
+        lambda: engine.ask(ReadFrames(1, 10)),
         lambda: engine.function_body(0x1000),
         lambda: engine.function_bodies([0x1000]),
         lambda: engine.line_locations("a.c", 3),
         lambda: engine.calls(0x1000, 0x1010),
         lambda: engine.call_target(1),
         lambda: engine.disassemble(0x1000, 3),
-        lambda: engine.registers(1, ["rip"]),
-        lambda: engine.frame_registers(1, 0, "general"),
-        lambda: engine.read_memory(0x1000, 8),
-        lambda: engine.readable_memory(0x1000, 8),
-        lambda: engine.write_memory(0x1000, b"x"),
+        lambda: engine.ask(ReadRegisters(1, ["rip"])),
+        lambda: engine.ask(PrintRegisters(1, 0, "general")),
+        lambda: engine.ask(ReadMemory(0x1000, 8)),
+        lambda: engine.ask(ReadReadableMemory(0x1000, 8)),
+        lambda: engine.ask(WriteMemory(0x1000, b"x")),
         lambda: engine.insert_breakpoints(1, [0x1000]),
         lambda: engine.condition_holds(1, "1"),
         lambda: engine.log_text(1, ["a", "b"], ["1"]),

@@ -27,6 +27,7 @@ from typing import Any
 from bench._torture_corpus import make
 from dualdbg.model import Location
 from dualdbg.session.breakpoints.tracing import TracedPlace
+from dualdbg.shared.requests.threads import ListThreads
 from tests.probes.holding import Held, held
 
 ROUNDS = 3  # of each thread, whose calls are counted
@@ -202,7 +203,7 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
             found.reasons.update(one.engine.probes_left_out.values())
             await asyncio.sleep(seconds / CYCLES)
             await one.interrupted()
-            await one.engine.threads()  # gdb has told of the stop before it takes the jumps out
+            await one.engine.ask(ListThreads())  # gdb has told of the stop before it takes the jumps out
             now = _sites(one, every)
             wrong = [
                 (place.location.function, old.hex(), new.hex())

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..gdb_versions import OLDEST
@@ -16,6 +17,8 @@ from ..model import GdbCommand
 from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
+from ..shared.requests.base import Request
+from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
 from ..waiting import settled
 from .events import (
     EngineEnded,
@@ -41,6 +44,8 @@ from .gdb_signals import GdbSignals
 from .native import Access, Move, NativeVariable
 
 __all__ = ["GdbEngine", "GdbOptions"]
+
+Answer = TypeVar("Answer")
 
 _MOST_TROUBLES = 20  # are told
 _MOST_SAID = 8  # messages of gdb are kept, in case it then refuses what it had begun
@@ -114,7 +119,7 @@ class GdbEngine(GdbSignals):
     async def start(self) -> None:
         """Start gdb and set it up. Raises EngineError when there is no gdb that can be used."""
         await self._process.start()
-        self.version = _checked_version(self._process.executable, await self.gdb_version())
+        self.version = _checked_version(self._process.executable, await self.ask(ReadGdbVersion()))
         await self._process.console(f"handle {_PASSED_SIGNALS} nostop noprint pass")
 
     @property
@@ -165,7 +170,7 @@ class GdbEngine(GdbSignals):
         if level is None:
             await self._process.console(f"thread {gdb_thread}")
         else:  # not by gdb's own level: gdb may count functions that were inlined at the place of the stop
-            await self.select_frame(gdb_thread, level)
+            await self.ask(SelectFrame(gdb_thread, level))
 
     # -- taking hold and letting go -----------------------------------------------------------
 
@@ -252,11 +257,11 @@ class GdbEngine(GdbSignals):
         elif gdb_thread is not None:
             with self._undone():
                 await self.pass_hits(gdb_thread)
-        if move is Move.UNTIL and gdb_thread is not None and await self.is_in_front(gdb_thread):
+        if move is Move.UNTIL and gdb_thread is not None and await self.ask(IsInFront(gdb_thread)):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
         if move is Move.FINISH and gdb_thread is not None:
-            await self.select_frame(gdb_thread, level)
+            await self.ask(SelectFrame(gdb_thread, level))
         if gdb_thread is not None:
             words.insert(1, f"--thread {gdb_thread}")
         if address is not None:
@@ -350,12 +355,14 @@ class GdbEngine(GdbSignals):
         """Write a core file of the stopped target."""
         await self._process.console(f"generate-core-file {path}", _FILE_DEADLINE)
 
-    # -- reading ------------------------------------------------------------------------------
+    # -- asking -------------------------------------------------------------------------------
 
-    async def threads(self) -> dict[int, int]:
-        """gdb's number of each thread -> its OS thread id, read afresh."""
-        self._threads = await super().threads()
-        return dict(self._threads)
+    async def ask(self, request: Request[Answer], deadline: float | None = None) -> Answer:
+        """As :meth:`GdbClient.ask`."""
+        answer = await super().ask(request, deadline)
+        if isinstance(request, ListThreads):
+            self._threads = dict(answer)  # type: ignore[call-overload]
+        return answer
 
     async def evaluate(
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False

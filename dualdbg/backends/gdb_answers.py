@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from ..model import NativeFrame
 from .native import (
     CallEvidence,
     EntryCode,
@@ -108,16 +107,6 @@ def texts(rows: Any) -> list[str]:
 def texts_or_none(rows: Any) -> list[str] | None:
     """Texts, or None where there is no answer."""
     return None if rows is None else texts(rows)
-
-
-def threads(rows: Any) -> dict[int, int]:
-    """gdb's number of each thread with its OS thread id."""
-    return {int(row["number"]): int(row["tid"]) for row in rows}
-
-
-def frames(rows: Any) -> list[NativeFrame]:
-    """The frames of one thread, innermost first. The library of each is not known yet."""
-    return [NativeFrame(level=level, library=None, **row) for level, row in enumerate(rows)]
 
 
 def thrown_object(row: Any) -> ThrownObject:

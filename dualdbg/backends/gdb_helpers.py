@@ -6,10 +6,9 @@ gdb's words when gdb or the helper refuses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 
-from ..model import NativeFrame
 from . import gdb_answers as shapes
 from .gdb_client import LONG_DEADLINE
 from .gdb_process import GdbProcess
@@ -21,7 +20,6 @@ from .native import (
     FunctionAddress,
     LibraryOfProcess,
     Passing,
-    RegisterText,
     ReturnAddress,
     StepEndNumbers,
     StepResult,
@@ -36,33 +34,9 @@ class GdbHelpers(GdbValues):
 
     def __init__(self, process: GdbProcess) -> None:
         super().__init__(process)
-        self._architecture: str | None = None
         self._at_functions: set[int] = set()  # breakpoints whose conditions belong to the frame that is shown
 
     # -- gdb and the target -------------------------------------------------------------------
-
-    async def gdb_version(self) -> str:
-        """gdb's VERSION, which distributions adorn."""
-        return await self._helper(str, "gdb-version")
-
-    async def architecture(self) -> str:
-        """``x86-64``, ``aarch64``, or gdb's name for another architecture."""
-        if self._architecture is None:
-            name = await self._helper(str, "architecture")
-            self._architecture = _ARCHITECTURES.get(name.removesuffix(":intel"), name)
-        return self._architecture
-
-    async def threads(self) -> dict[int, int]:
-        """gdb's number of each thread -> its OS thread id, read afresh."""
-        return await self._helper(shapes.threads, "threads")
-
-    async def signal_code(self) -> int:
-        """si_code of the signal that the selected thread was stopped for. Raises CommandError where there was none."""
-        return await self._helper(int, "signal-code")
-
-    async def signal_address(self) -> int:
-        """si_addr of that signal."""
-        return await self._helper(int, "signal-address")
 
     async def interrupt_by(self, name: str) -> None:
         """Stop the target by this signal, which it does not notice."""
@@ -92,18 +66,6 @@ class GdbHelpers(GdbValues):
         self._tell("types-compiled", name, problem)
 
     # -- stacks, code, registers, memory ------------------------------------------------------
-
-    async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]:
-        """The frames of one thread, innermost first, as gdb unwinds them now."""
-        return await self._helper(shapes.frames, "frames", gdb_thread, limit)
-
-    async def select_frame(self, gdb_thread: int, level: int) -> None:
-        """Select a frame of a thread for gdb's own commands. ``level`` counts from the innermost, 0."""
-        await self._helper(shapes.nothing, "select-frame", gdb_thread, level)
-
-    async def is_in_front(self, gdb_thread: int) -> bool:
-        """Whether a thread stands in front of the entry of its function: in a part of it that is seldom run."""
-        return await self._helper(bool, "is-in-front", gdb_thread)
 
     async def function_body(self, address: int) -> FunctionAddress:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
@@ -197,26 +159,6 @@ class GdbHelpers(GdbValues):
         """The instructions that begin in [``start``, ``end``)."""
         return await self._helper(shapes.rows(DecodedInstruction), "disassemble-until", start, end)
 
-    async def registers(self, gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
-        """The named registers of the innermost frame, as unsigned numbers."""
-        return await self._helper(shapes.named_numbers, "registers", gdb_thread, list(names))
-
-    async def frame_registers(self, gdb_thread: int, level: int, group: str) -> list[RegisterText]:
-        """The registers of a frame as gdb prints them; ``group`` is general or vector."""
-        return await self._helper(shapes.rows(RegisterText), "frame-registers", gdb_thread, level, group)
-
-    async def read_memory(self, address: int, length: int) -> bytes:
-        """Exactly ``length`` bytes. Raises CommandError when some of them cannot be read."""
-        return await self._helper(bytes.fromhex, "read-memory", address, length)
-
-    async def readable_memory(self, address: int, length: int) -> bytes:
-        """As many of ``length`` bytes as can be read from ``address`` on."""
-        return await self._helper(bytes.fromhex, "readable-memory", address, length)
-
-    async def write_memory(self, address: int, data: bytes) -> int:
-        """Write all of ``data``; returns the number of bytes."""
-        return await self._helper(int, "write-memory", address, data.hex())
-
     # -- breakpoints --------------------------------------------------------------------------
 
     async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
@@ -238,10 +180,6 @@ class GdbHelpers(GdbValues):
         return await self._helper(
             shapes.number_or_none, "watch-expression", gdb_thread, level, expression, access
         )
-
-    async def signal_handling(self, name: str) -> list[bool]:
-        """What gdb does when the signal arrives: whether it stops, prints it, and passes it on to the program."""
-        return await self._helper(list, "signal-handling", name)
 
     async def require_thread(self, number: int, gdb_thread: int) -> None:
         """Stop only in this thread."""
@@ -426,7 +364,7 @@ class GdbHelpers(GdbValues):
     async def forget_program(self) -> None:
         """The target has replaced itself with another program: nothing that was set in the earlier one is left."""
         self._at_functions.clear()
-        self._architecture = None
+        self.forget()
         await self._helper(shapes.nothing, "forget-program")
 
     async def environment_variable(self, name: str) -> str | None:
@@ -436,6 +374,3 @@ class GdbHelpers(GdbValues):
     async def set_environment(self, values: Mapping[str, str]) -> None:
         """Set variables of its environment there. /proc/PID/environ stays as it was."""
         await self._helper(shapes.nothing, "set-environment", dict(values))
-
-
-_ARCHITECTURES = {"i386:x86-64": "x86-64", "aarch64": "aarch64"}

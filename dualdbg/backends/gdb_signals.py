@@ -9,11 +9,11 @@ import signal
 from ..errors import CommandError
 from ..shared import quiet_signal
 from ..shared.proc_files import read_status
+from ..shared.requests.threads import ListThreads, ReadSignalCode, ReadSignalHandling, SignalHandling
 from .gdb_probes import GdbProbes
 from .gdb_process import GdbProcess, Late
 
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
-_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
 
 
 class GdbSignals(GdbProbes):
@@ -29,7 +29,7 @@ class GdbSignals(GdbProbes):
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
         self._stopping_signals: set[str] = set()  # which the user wants to see
         # What gdb did at a signal before the user's first breakpoint on it.
-        self._handling: dict[str, list[bool]] = {}
+        self._handling: dict[str, SignalHandling] = {}
 
     async def resume_with_signal(self, name: str) -> None:
         """Let every thread run, with the signal that the target was stopped for.
@@ -47,13 +47,13 @@ class GdbSignals(GdbProbes):
 
     async def _receiver(self, taker: int, number: int) -> int:
         """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""
-        threads = await self.threads()
+        threads = await self.ask(ListThreads())
         main = next((one for one, tid in threads.items() if tid == self._target), taker)
         if main == taker or _blocks(self._target, number):
             return taker
         await self._process.console(f"thread {taker}")
         with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
-            code = await self.signal_code()
+            code = await self.ask(ReadSignalCode())
             is_own = code == _SI_TKILL or (
                 code > 0 and number == signal.SIGTRAP
             )  # an instruction of the thread
@@ -82,24 +82,11 @@ class GdbSignals(GdbProbes):
         """Have the target stop when this signal arrives, and get it; or do again what was done before."""
         before = self._handling.get(name)
         if before is None:
-            before = self._handling[name] = await self.signal_handling(name)
+            before = self._handling[name] = await self.ask(ReadSignalHandling(name))
         (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
         pairs = zip([True, True, True] if stops else before, ("stop", "print", "pass"), strict=True)
         words = " ".join(word if wanted else f"no{word}" for wanted, word in pairs)
         await self._process.console(f"handle {name} {words}")
-
-    async def sent_by_terminal(self) -> bool:
-        """Whether the kernel itself sent the signal of this stop."""
-        return await self.signal_code() == _SI_KERNEL
-
-    async def fault_address(self) -> int | None:
-        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use.
-
-        None where the kernel names none: a signal that a process has sent, an address outside of what x86-64 can map.
-        """
-        if not 0 < await self.signal_code() < _SI_KERNEL:
-            return None
-        return await self.signal_address()
 
 
 def _blocks(tid: int, number: int) -> bool:

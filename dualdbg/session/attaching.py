@@ -23,6 +23,7 @@ from ..patience import patient
 from ..process_end import HeldProcess
 from ..resources import resource_directory
 from ..shared.proc_files import is_stopped
+from ..shared.requests.threads import ListThreads
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.repair import repair
 from ..symbols.address_space import AddressSpace, root_of
@@ -222,7 +223,7 @@ async def _begin(session: Session, native: GdbEngine) -> None:
     """gdb has stopped the process."""
     if not Path(f"/proc/{session.pid}").exists():
         raise TargetGone(f"process {session.pid} has ended")
-    threads = await native.threads()
+    threads = await native.ask(ListThreads())
     number = next((number for number, tid in threads.items() if tid == session.pid), 1)
     session.run()
     hold = NativeHold(NativeStopped(StopCause.UNSAID, session.pid, number), session.pid, number)

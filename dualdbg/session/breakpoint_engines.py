@@ -113,14 +113,6 @@ class NativeBreakpointEngine(Protocol):
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Have the target stop when a signal arrives, and get it; or do again what was done before the first call."""
 
-    async def sent_by_terminal(self) -> bool:
-        """Whether the kernel itself sent the signal of this stop, as for Ctrl-C in the terminal."""
-
-    async def fault_address(self) -> int | None:
-        """The address that the instruction of this stop (SIGSEGV, SIGBUS) could not use; None where the kernel names
-        none.
-        """
-
     async def teach_arguments(self, address: int, entry: int, what: Passing) -> list[str]:
         """Conditions and log texts at an address may be about the arguments of the function without debug info there,
         which begins at ``entry``. Returns those of which ``what`` does not tell where they are.

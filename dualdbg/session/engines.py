@@ -6,9 +6,9 @@ refusal is a CommandError with gdb's words, a missing answer an EngineTimeout, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from ..backends.native import (
     CallerCode,
@@ -28,13 +28,25 @@ from ..backends.native import (
     ObjectPath,
     ObjectRow,
     Passing,
-    RegisterText,
     ReturnAddress,
     Visit,
 )
 from ..backends.python import Answer, PythonRequest
-from ..model import NativeFrame
+from ..shared.requests.base import Request
 from .breakpoint_engines import NativeBreakpointEngine, ProbeEngine
+
+T = TypeVar("T")
+
+
+class Asking(Protocol):
+    """Asks gdb what is declared in :mod:`dualdbg.shared.requests`."""
+
+    async def ask(self, request: Request[T], deadline: float | None = ...) -> T:
+        """Return the answer to a request, which has ``deadline`` seconds instead of its own."""
+        ...
+
+    def tell(self, request: Request[None]) -> None:
+        """Send a request behind all earlier ones, and wait for no answer. Raises EngineLost when gdb is gone."""
 
 
 class Running(Protocol):
@@ -98,11 +110,8 @@ class SymbolFeed(Protocol):
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""
 
 
-class CodeReading(Protocol):
+class CodeReading(Asking, Protocol):
     """Reads code: where functions and lines begin, instructions, calls."""
-
-    async def architecture(self) -> str:
-        """``x86-64``, ``aarch64``, or gdb's name for another architecture."""
 
     async def function_body(self, address: int) -> FunctionAddress:
         """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
@@ -140,35 +149,14 @@ class CodeReading(Protocol):
         """The instructions that begin in [``start``, ``end``)."""
 
 
-class Reading(Protocol):
+class Reading(Asking, Protocol):
     """Reads threads, stacks, registers and memory of the held target, and writes memory."""
-
-    async def threads(self) -> dict[int, int]:
-        """gdb's number of each thread with its OS thread id, read afresh."""
-
-    async def frames(self, gdb_thread: int, limit: int) -> list[NativeFrame]:
-        """At most ``limit`` frames of a thread, innermost first, as gdb unwinds them now."""
-
-    async def registers(self, gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
-        """The named registers of the innermost frame, as unsigned numbers."""
-
-    async def frame_registers(self, gdb_thread: int, level: int, group: str) -> list[RegisterText]:
-        """The registers of a frame as gdb prints them; ``group`` is general or vector."""
-
-    async def read_memory(self, address: int, length: int) -> bytes:
-        """Exactly ``length`` bytes. A CommandError when some of them cannot be read."""
-
-    async def readable_memory(self, address: int, length: int) -> bytes:
-        """The bytes from ``address`` on as far as they can be read, at most ``length``."""
-
-    async def write_memory(self, address: int, data: bytes) -> int:
-        """Write all of ``data``; returns the number of bytes."""
 
     async def write_core(self, path: Path) -> None:
         """Write a core file of the stopped target."""
 
 
-class Evaluating(Protocol):
+class Evaluating(Asking, Protocol):
     """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
 
     async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
@@ -267,7 +255,7 @@ class Evaluating(Protocol):
         """Let gdb itself know the settings and commands of our helpers from now on."""
 
 
-class CallingTarget(Protocol):
+class CallingTarget(Asking, Protocol):
     """Runs code in a thread of the held target, or keeps threads from running."""
 
     async def call_probe(

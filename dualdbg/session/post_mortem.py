@@ -24,6 +24,7 @@ from ..model import (
     Thread,
 )
 from ..resources import resource_directory
+from ..shared.requests.threads import ListThreads
 from ..snapshot.capture import Captured, Wanted
 from ..snapshot.core_file import capture_core
 from ..snapshot.cpython.held_process import PythonSide, PythonThread
@@ -115,7 +116,9 @@ _NO_LIFE = "a core file is what is left of a process: it cannot run"
 async def _show(session: CoreSession, captured: Captured, how: str) -> None:
     """The only stop of a core is the place where the process ended."""
     tid = captured.threads[0].tid
-    number = next((one for one, known in (await session.native.threads()).items() if known == tid), 1)
+    number = next(
+        (one for one, known in (await session.native.ask(ListThreads())).items() if known == tid), 1
+    )
     hold = NativeHold(NativeStopped(StopCause.UNSAID, tid, number), tid, number)
     await session.loop.ask(attached, hold)
     visible = await session.inspector.visible_frames(tid)

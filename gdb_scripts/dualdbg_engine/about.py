@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gdb
+from dualdbg_shared.requests.threads import ReadGdbVersion
+
+from .registry import answers
 
 
+@answers(ReadGdbVersion)
 def gdb_version() -> str:
     """gdb's version, as its distribution writes it."""
     return str(gdb.VERSION)

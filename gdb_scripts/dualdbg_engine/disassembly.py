@@ -43,7 +43,7 @@ def _instruction(row: Any) -> dict[str, Any]:
     return {
         "address": row["addr"],
         "text": row["asm"],
-        "bytes": memory.read_memory(row["addr"], row["length"]),
+        "bytes": memory.read(row["addr"], row["length"]).hex(),
         "file": table.fullname() if table is not None else None,
         "line": position.line if table is not None and position.line else None,
     }

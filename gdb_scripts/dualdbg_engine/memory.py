@@ -1,46 +1,46 @@
-"""Memory of the inferior, as hexadecimal text: read exactly, read as far as it goes, written."""
+"""Memory of the inferior: read exactly, read as far as it goes, written."""
 
 from __future__ import annotations
 
 import gdb
+from dualdbg_shared.requests.threads import ReadMemory, ReadReadableMemory, WriteMemory
+
+from .registry import answers
 
 _PAGE = 4096
 
 
-def read_memory(address: int, length: int) -> str:
-    """``length`` bytes at ``address``."""
-    return read(address, length).hex()
-
-
+@answers(ReadMemory)
 def read(address: int, length: int) -> bytes:
     """``length`` bytes at ``address``. Raises gdb.error (MemoryError) where some of them cannot be read."""
     data: bytes = gdb.selected_inferior().read_memory(address, length).tobytes()
     return data
 
 
-def readable_memory(address: int, length: int) -> str:
+@answers(ReadReadableMemory)
+def readable_memory(address: int, length: int) -> bytes:
     """As much of [``address``, ``address + length``) as can be read from its beginning."""
     try:
-        return read_memory(address, length)
+        return read(address, length)
     except gdb.error:
         pass
     pieces = []
     while length > 0:
         piece = min(length, _PAGE - address % _PAGE)
         try:
-            pieces.append(read_memory(address, piece))
+            pieces.append(read(address, piece))
         except gdb.error:
             break
         address += piece
         length -= piece
-    return "".join(pieces)
+    return b"".join(pieces)
 
 
-def write_memory(address: int, data: str) -> int:
+@answers(WriteMemory)
+def write_memory(address: int, data: bytes) -> int:
     """Write all of ``data``; returns the number of bytes."""
-    content = bytes.fromhex(data)
-    gdb.selected_inferior().write_memory(address, content)
-    return len(content)
+    gdb.selected_inferior().write_memory(address, data)
+    return len(data)
 
 
 def word_at(address: int | None) -> int | None:

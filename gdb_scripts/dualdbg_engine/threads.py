@@ -8,27 +8,47 @@ import gdb
 from dualdbg_helpers import cython_frames
 from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.requests.threads import (
+    FrameRow,
+    IsInFront,
+    ListThreads,
+    PrintRegisters,
+    ReadArchitecture,
+    ReadFaultAddress,
+    ReadFrames,
+    ReadRegisters,
+    ReadSignalCode,
+    ReadSignalHandling,
+    RegisterText,
+    SelectFrame,
+    SignalHandling,
+    WasSentByTerminal,
+)
 
 from . import cython_lines, source_lines
 from .blocks import is_same, shown_function
 from .deletions import when_gone
+from .registry import answers
 from .stack_protector import behind_guard
 
 WORD = 0xFFFFFFFFFFFFFFFF
+_SI_KERNEL = 0x80  # asm-generic/siginfo.h: sent by the kernel, as the terminal's Ctrl-C is
+_ARCHITECTURES = {"i386:x86-64": "x86-64"}
 
 
+@answers(ReadArchitecture)
 def architecture() -> str:
-    """gdb's name for the inferior's architecture."""
-    return str(gdb.selected_inferior().architecture().name())
+    """The inferior's architecture: ``x86-64``, ``aarch64``, or gdb's name for another one."""
+    name = str(gdb.selected_inferior().architecture().name()).partition(":intel")[0]
+    return _ARCHITECTURES.get(name, name)
 
 
-def threads() -> list[dict[str, int]]:
-    """gdb's number and the OS thread id of every thread of the inferior."""
-    return [
-        {"number": thread.num, "tid": os_thread(thread)}
-        for thread in gdb.selected_inferior().threads()
-        if thread.is_valid()
-    ]
+@answers(ListThreads)
+def threads() -> dict[int, int]:
+    """gdb's number of every thread of the inferior -> its OS thread id."""
+    return {
+        thread.num: os_thread(thread) for thread in gdb.selected_inferior().threads() if thread.is_valid()
+    }
 
 
 def os_thread(thread: gdb.InferiorThread) -> int:
@@ -121,27 +141,30 @@ def find_frame(number: int, level: int) -> gdb.Frame:
     return frame
 
 
-def select_frame(number: int, level: int) -> None:
+@answers(SelectFrame)
+def select_frame(gdb_thread: int, level: int) -> None:
     """Select a frame of a thread for gdb's own commands."""
-    find_frame(number, level).select()
+    find_frame(gdb_thread, level).select()
 
 
-def is_in_front(number: int) -> bool:
+@answers(IsInFront)
+def is_in_front(gdb_thread: int) -> bool:
     """Whether a thread stands in front of the entry of its function: in a part that is seldom run (``.cold``)."""
-    frame: gdb.Frame | None = select_innermost(number)
+    frame: gdb.Frame | None = select_innermost(gdb_thread)
     while frame is not None and frame.type() == gdb.INLINE_FRAME:
         frame = frame.older()
     function = frame.function() if frame is not None else None
     return frame is not None and function is not None and frame.pc() < int(function.value().address)
 
 
-def frames(number: int, limit: int) -> list[dict[str, Any]]:
-    """The frames of thread ``number``, innermost first, at most ``limit``; unwinding errors end the list."""
+@answers(ReadFrames)
+def frames(gdb_thread: int, limit: int) -> list[FrameRow]:
+    """The frames of thread ``gdb_thread``, innermost first, at most ``limit``; unwinding errors end the list."""
     selected = gdb.selected_thread()
-    thread = find_thread(number)
+    thread = find_thread(gdb_thread)
     if selected is None or selected.num != thread.num:
         thread.switch()
-    rows: list[dict[str, Any]] = []
+    rows: list[FrameRow] = []
     frame: gdb.Frame | None = newest_frame()
     is_call = False
     while frame is not None and len(rows) < limit:
@@ -157,7 +180,7 @@ def frames(number: int, limit: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
+def _frame_row(frame: gdb.Frame, is_call: bool) -> FrameRow:
     position = frame.find_sal()
     table = position.symtab
     function = frame.function()
@@ -170,17 +193,17 @@ def _frame_row(frame: gdb.Frame, is_call: bool) -> dict[str, Any]:
         file, line = source_lines.line_at_entry(frame.pc(), function, file, line)
     elif function is not None and is_call and frame.level() == 1:
         file, line = source_lines.line_of_throw(frame.pc() - 1, function, file, line)
-    return {
-        "pc": frame.pc(),
-        "is_call": is_call,
-        "sp": _stack_pointer(frame),
-        "function": _name(frame, function),
-        "file": file,
-        "line": line,
-        "inlined": frame.type() == gdb.INLINE_FRAME,
-        "source_language": _source_language(frame, table),
-        "between": _is_between(frame),
-    }
+    return FrameRow(
+        pc=frame.pc(),
+        is_call=is_call,
+        sp=_stack_pointer(frame),
+        function=_name(frame, function),
+        file=file,
+        line=line,
+        inlined=frame.type() == gdb.INLINE_FRAME,
+        source_language=_source_language(frame, table),
+        between=_is_between(frame),
+    )
 
 
 def _is_between(frame: gdb.Frame) -> bool:
@@ -220,45 +243,59 @@ def _stack_pointer(frame: gdb.Frame) -> int | None:
         return None
 
 
-def registers(number: int, names: Iterable[str]) -> dict[str, int]:
-    """The named registers of the innermost frame of thread ``number``, as numbers."""
-    find_thread(number).switch()
+@answers(ReadRegisters)
+def registers(gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
+    """The named registers of the innermost frame of thread ``gdb_thread``, as numbers."""
+    find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     return {name: int(frame.read_register(name)) & WORD for name in names}
 
 
-def frame_registers(number: int, level: int, group: str) -> list[dict[str, str]]:
+@answers(PrintRegisters)
+def frame_registers(gdb_thread: int, level: int, group: str) -> list[RegisterText]:
     """The registers of a frame as gdb prints them; ``group`` is gdb's name for a register group (general, vector)."""
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     rows = []
     for register in frame.architecture().registers(group):
         try:
-            rows.append({"name": register.name, "value": _register_text(frame.read_register(register))})
+            rows.append(RegisterText(register.name, _register_text(frame.read_register(register))))
         except (gdb.error, ValueError) as error:
-            rows.append({"name": register.name, "value": "<%s>" % error})
+            rows.append(RegisterText(register.name, "<%s>" % error))
     return rows
 
 
-def signal_handling(name: str) -> list[bool]:
+@answers(ReadSignalHandling)
+def signal_handling(name: str) -> SignalHandling:
     """What gdb does when a signal arrives: whether it stops, prints it, and passes it on (gdb, "Signals")."""
     row = plain(gdb.execute("info signals %s" % name, to_string=True)).splitlines()[-1]
-    return [word == "Yes" for word in row.split()[1:4]]
+    return SignalHandling(*(word == "Yes" for word in row.split()[1:4]))
 
 
+@answers(ReadSignalCode)
 def signal_code() -> int:
     """si_code of the signal that the selected thread was stopped for. Raises gdb.error where there was none."""
+    return int(_signal()["si_code"])
+
+
+@answers(WasSentByTerminal)
+def was_sent_by_terminal() -> bool:
+    """Whether the kernel itself sent that signal."""
+    return signal_code() == _SI_KERNEL
+
+
+@answers(ReadFaultAddress)
+def fault_address() -> int | None:
+    """si_addr of that signal, which is a fault's; None where the kernel names no address."""
+    if not 0 < signal_code() < _SI_KERNEL:
+        return None
+    return int(_signal()["_sifields"]["_sigfault"]["si_addr"]) & WORD
+
+
+def _signal() -> gdb.Value:
     information = gdb.convenience_variable("_siginfo")
     if information is None:
         raise gdb.GdbError("no signal stopped the thread")
-    return int(information["si_code"])
-
-
-def signal_address() -> int:
-    """si_addr of that signal, which is a fault's. Raises gdb.error where there was none."""
-    information = gdb.convenience_variable("_siginfo")
-    if information is None:
-        raise gdb.GdbError("no signal stopped the thread")
-    return int(information["_sifields"]["_sigfault"]["si_addr"]) & WORD
+    return information
 
 
 def _register_text(value: gdb.Value) -> str:

@@ -13,14 +13,15 @@ from dualdbg.probes import placement, thunk
 from dualdbg.probes.placement import CannotPlace
 from dualdbg.session.breakpoints.probes import Probes
 from dualdbg.session.breakpoints.tracing import TracedPlace
+from dualdbg.shared.requests.threads import ListThreads, ReadArchitecture
 from dualdbg.symbols.address_space import AddressSpace
 
 
 class _Gdb:
     """It holds a program of another machine, and is asked nothing more of it."""
 
-    async def architecture(self) -> str:
-        return "aarch64"
+    async def ask(self, request: ReadArchitecture) -> str:
+        return {ReadArchitecture(): "aarch64"}[request]
 
 
 @pytest.mark.skipif(placement.iced is None, reason="needs iced-x86")
@@ -41,8 +42,8 @@ class _BeforeTheLibraries:
     def find(self, name: str, modules: object) -> list[Any]:
         return []
 
-    async def threads(self) -> dict[int, int]:
-        return {1: self.pid}
+    async def ask(self, request: ListThreads) -> dict[int, int]:
+        return {ListThreads(): {1: self.pid}}[request]
 
 
 def test_without_the_c_library_a_probe_waits_for_the_next_libraries() -> None:

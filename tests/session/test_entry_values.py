@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, Stopped
+from dualdbg.shared.requests.threads import ReadMemory
 from dualdbg.symbols.torch.signatures import Parameter, Signature
 from tests import rows
 from tests.session.driver import Driver, run_session
@@ -127,8 +128,8 @@ def teach(driver: Driver, known: dict[str, list[str]]) -> None:
 async def records(driver: Driver) -> list[tuple[int, list[float]]]:
     """What the functions have written down that are under way, innermost first."""
     native = driver.session.native
-    depth = int.from_bytes(await native.read_memory(PLACE, 8), "little")
-    data = await native.read_memory(PLACE + 8, 88 * depth) if depth else b""
+    depth = int.from_bytes(await native.ask(ReadMemory(PLACE, 8)), "little")
+    data = await native.ask(ReadMemory(PLACE + 8, 88 * depth)) if depth else b""
     rows = [struct.unpack_from("<q10d", data, 88 * at) for at in range(depth)]
     return [(row[0], [row[10], *row[1:10]]) for row in reversed(rows)]
 

@@ -14,6 +14,7 @@ from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
 from dualdbg.session.stepping.momentary_breakpoints import MomentaryBreakpoints
 from dualdbg.shared.libraries import is_c_library
+from dualdbg.shared.requests.threads import ReadMemory
 from dualdbg.symbols.address_space import Module
 from dualdbg.symbols.gdb_feed.policy import Load
 from tests.session.driver import DEADLINE, Driver, name, run_session
@@ -195,7 +196,7 @@ async def _raise_in_target(driver: Driver) -> None:
 
 async def _errno(driver: Driver) -> int:
     place = await _value(driver, "__errno_location")
-    return int.from_bytes(await driver.session.native.read_memory(place, 4), "little")
+    return int.from_bytes(await driver.session.native.ask(ReadMemory(place, 4)), "little")
 
 
 async def _value(driver: Driver, function: str, arguments: str = "") -> Any:

@@ -13,6 +13,17 @@ from typing import Any
 from dualdbg.backends.native import Access
 from dualdbg.model import NativeFrame, Reason
 from dualdbg.resources import resource_directory
+from dualdbg.shared.requests.threads import (
+    ListThreads,
+    PrintRegisters,
+    ReadArchitecture,
+    ReadFrames,
+    ReadMemory,
+    ReadReadableMemory,
+    ReadRegisters,
+    ReadSignalCode,
+    WriteMemory,
+)
 from tests.session.driver import Driver, name, run_session
 from tests.session.test_languages import LIBRARIES, RUST, env, program
 
@@ -55,7 +66,9 @@ async def _breakpoint(driver: Driver, thread: int, pc: int) -> object:
     number = await native.insert_breakpoint(pc, thread)
     await native.require_thread(number, thread)
     await native.delete_breakpoint(number)
-    number = await native.insert_cue(pc, "rdi" if await native.architecture() == "x86-64" else "x0", -5)
+    number = await native.insert_cue(
+        pc, "rdi" if await native.ask(ReadArchitecture()) == "x86-64" else "x0", -5
+    )
     await native.delete_breakpoint(number)
     several = await native.insert_breakpoints(thread, [pc, pc + 1])
     await native.delete_breakpoints(several)
@@ -71,7 +84,7 @@ async def _log_point(driver: Driver, thread: int, pc: int) -> object:
 
 async def _watch(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    sp = (await native.registers(thread, ["sp"]))["sp"]
+    sp = (await native.ask(ReadRegisters(thread, ["sp"])))["sp"]
     for size, access in (
         (8, Access.READ_WRITE),
         (4, Access.WRITE),
@@ -83,7 +96,7 @@ async def _watch(driver: Driver, thread: int, pc: int) -> object:
 
 
 async def _frames(driver: Driver, thread: int, pc: int) -> object:
-    found = await driver.session.native.frames(thread, 20)
+    found = await driver.session.native.ask(ReadFrames(thread, 20))
     return [(one.pc, one.function, one.line, one.source_language) for one in found]
 
 
@@ -123,32 +136,32 @@ async def _code(driver: Driver, thread: int, pc: int) -> object:
 
 async def _registers(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    rows = await native.frame_registers(thread, 0, "general")
-    return await native.registers(thread, ["sp", "pc"]), [row.name for row in rows]
+    rows = await native.ask(PrintRegisters(thread, 0, "general"))
+    return await native.ask(ReadRegisters(thread, ["sp", "pc"])), [row.name for row in rows]
 
 
 async def _parked(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    before = await native.registers(thread, ["sp", "pc"])
-    if await native.architecture() == "x86-64":
+    before = await native.ask(ReadRegisters(thread, ["sp", "pc"]))
+    if await native.ask(ReadArchitecture()) == "x86-64":
         await native.park([thread], pc)
         await native.unpark()
-    assert await native.registers(thread, ["sp", "pc"]) == before
+    assert await native.ask(ReadRegisters(thread, ["sp", "pc"])) == before
     return True
 
 
 async def _memory(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    data = await native.read_memory(pc, 8)
-    assert await native.write_memory(pc, data) == 8
-    return data, await native.readable_memory(pc, 8)
+    data = await native.ask(ReadMemory(pc, 8))
+    assert await native.ask(WriteMemory(pc, data)) == 8
+    return data, await native.ask(ReadReadableMemory(pc, 8))
 
 
 async def _numbers(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    await native.threads()
+    await native.ask(ListThreads())
     await native.last_breakpoint()
-    code = await native.signal_code()
+    code = await native.ask(ReadSignalCode())
     return code, await native.panic_text(thread), (await native.thrown_object(thread)).types
 
 

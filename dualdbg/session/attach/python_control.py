@@ -15,6 +15,7 @@ from ...in_thread import in_thread
 from ...known.python_files import why_no_python
 from ...model import Notice
 from ...patience import patient
+from ...shared.requests.threads import ListThreads, WriteMemory
 from ...snapshot.capture import Captured, Wanted, capture
 from ...snapshot.facts import ProcessReport, ThreadReport
 from ...snapshot.report.assemble import Assembler
@@ -193,15 +194,15 @@ class PythonControl:
         run = address_of(module, "PyRun_SimpleString")
         release = address_of(module, "PyGILState_Release")
         words = (number, ensure, run, release, self._injection.text_address)
-        before = set((await native.threads()).values())
+        before = set((await native.ask(ListThreads())).values())
         await native.run_text(*words, deadline=_CALL_DEADLINE)
-        self._listed.began_at_attach(set((await native.threads()).values()) - before)
+        self._listed.began_at_attach(set((await native.ask(ListThreads())).values()) - before)
         await self._write(self._injection.put_back)
         self._injection.writes = []
 
     async def _write(self, writes: list[Write]) -> None:
         for write in writes:
-            await self._native.write_memory(write.address, write.data)
+            await self._native.ask(WriteMemory(write.address, write.data))
 
     async def undo(self) -> None:
         """What is still in the interpreter's queue does nothing any more. gdb holds the target."""

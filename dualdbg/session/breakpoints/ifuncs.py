@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...shared.requests.threads import ReadArchitecture, ReadMemory, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, LoadedFunction
 from ...symbols.ifuncs import implementation
@@ -55,8 +56,8 @@ class IndirectFunctions:
             if one.address == place.address:
                 del self._resolvers[number]
                 await self._native.delete_breakpoint(number)
-        register = _RETURNED[await self._native.architecture()][2]
-        return Chosen(place, (await self._native.registers(gdb_thread, [register]))[register])
+        register = _RETURNED[await self._native.ask(ReadArchitecture())][2]
+        return Chosen(place, (await self._native.ask(ReadRegisters(gdb_thread, [register])))[register])
 
     async def libraries_left(self) -> None:
         """Forget the resolvers in modules that are gone."""
@@ -72,8 +73,8 @@ class IndirectFunctions:
         self._returns.clear()
 
     async def _return_address(self, gdb_thread: int) -> int:
-        stack, link, _ = _RETURNED[await self._native.architecture()]
-        values = await self._native.registers(gdb_thread, [stack or link or ""])
+        stack, link, _ = _RETURNED[await self._native.ask(ReadArchitecture())]
+        values = await self._native.ask(ReadRegisters(gdb_thread, [stack or link or ""]))
         if link is not None:
             return values[link]
-        return int.from_bytes(await self._native.read_memory(values[stack or ""], 8), "little")
+        return int.from_bytes(await self._native.ask(ReadMemory(values[stack or ""], 8)), "little")

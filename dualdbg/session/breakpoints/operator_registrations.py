@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ...model import BreakpointKind, BreakpointSpec
 from ...shared import libraries
+from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.torch.operator_registry import (
@@ -75,10 +76,10 @@ class OperatorRegistrations:
         """At such a stop: the addresses of the kernels, by the operators that get them."""
         if gdb_number == self._loaded:
             return {name: self.known(name) for name in names}
-        registers = REGISTER_ARGUMENTS.get(await self._native.architecture())
+        registers = REGISTER_ARGUMENTS.get(await self._native.ask(ReadArchitecture()))
         if registers is None:
             return {}
-        values = await self._native.registers(gdb_thread, registers)
+        values = await self._native.ask(ReadRegisters(gdb_thread, registers))
         memory = self._memory()
         return {
             name: registration(self._image, memory, name, *(values[register] for register in registers))

@@ -11,6 +11,7 @@ from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...model import Breakpoint, BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
+from ...shared.requests.threads import ListThreads
 from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
 from ..log_text import split_log
@@ -415,7 +416,7 @@ class Points:
         """
         if spec.thread is None or not spec.thread.isdigit():
             return None
-        threads = {tid: number for number, tid in (await self._native.threads()).items()}
+        threads = {tid: number for number, tid in (await self._native.ask(ListThreads())).items()}
         return threads.get(int(spec.thread))
 
     async def _set_condition(

@@ -14,6 +14,7 @@ from ...probes.placement import CannotPlace, Function
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
 from ...shared.quiet_signal import LAST_RESORT
+from ...shared.requests.threads import ListThreads, ReadArchitecture, ReadMemory, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.elf_file import PF_X
@@ -154,7 +155,7 @@ class Probes:
                     going_on.add(target)
                     continue
                 if part is not None and part[0] != function.start and part[0] not in others:
-                    others[part[0]] = await self._native.read_memory(part[0], part[1] - part[0])
+                    others[part[0]] = await self._native.ask(ReadMemory(part[0], part[1] - part[0]))
                     waiting.append((part[0], others[part[0]]))
         return replace(function, others=tuple(sorted(others.items()))), frozenset(going_on)
 
@@ -178,7 +179,7 @@ class Probes:
 
     async def _place(self, address: int) -> tuple[placement.Placement, Function]:
         """Where the jump goes, and the function. Raises CannotPlace."""
-        if await self._native.architecture() != "x86-64":
+        if await self._native.ask(ReadArchitecture()) != "x86-64":
             raise CannotPlace("this is done on x86-64 alone")
         if placement.iced is None:
             raise CannotPlace(placement.MISSING)
@@ -201,7 +202,7 @@ class Probes:
                 raise CannotCompile("gdb has no code for the condition at this place")
         pointer = None
         if thread is not None:
-            pointer = (await self._native.registers(thread, ["fs_base"])).get("fs_base")
+            pointer = (await self._native.ask(ReadRegisters(thread, ["fs_base"]))).get("fs_base")
         known = ((module.start, module.end),)
         return thunk.Wish(tuple(operations) if operations is not None else None, None, pointer, known)
 
@@ -261,7 +262,7 @@ class Probes:
                 return read
         except DualdbgError:  # gdb may read what we may not
             pass
-        return await self._native.read_memory(start, end - start)
+        return await self._native.ask(ReadMemory(start, end - start))
 
     def _extent(self, module: Module, address: int) -> tuple[int, int]:
         """Where a function begins and ends. A part that its function only jumps to is none."""
@@ -348,7 +349,7 @@ class Probes:
     async def _room(self, near: int) -> int:
         libraries = [one for one in self._image.modules if is_c_library(one.path)]
         places = self._image.find("mmap", libraries)
-        threads = await self._native.threads()
+        threads = await self._native.ask(ListThreads())
         if not places or not threads:
             self.tracing.waits = True  # the first library that arrives may be another one, as in Ubuntu 24.04
             raise CannotPlace("the C library's mmap is not to be found")

@@ -12,6 +12,7 @@ from typing import Any
 from ...backends import events as engine
 from ...known.binding_layers import PYTHON_EXCEPTION
 from ...model import BreakpointKind, BreakpointSpec, Notice, PythonFrame
+from ...shared.requests.threads import ListThreads
 from ..engines import NativeEngine
 from ..loop import Loop
 from ..ports import Reads
@@ -67,7 +68,7 @@ class ThrowOrigins:
         throw = await read_throw(self._engine, thread, function)
         if throw.is_a(PYTHON_EXCEPTION):
             return
-        threads = await self._engine.threads()
+        threads = await self._engine.ask(ListThreads())
         tid = threads.get(thread, self._loop.state.pid)
         stack = await self._reads.stack_while_held(tid)
         python = next((frame for frame in stack.frames if isinstance(frame, PythonFrame)), None)

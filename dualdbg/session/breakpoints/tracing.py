@@ -19,6 +19,7 @@ from ...probes.placement import CannotPlace
 from ...probes.recording import PythonPlaces, Shared
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
+from ...shared.requests.threads import ListThreads, ReadMemory, ReadRegisters
 from ...snapshot.cpython.layout import PythonLayout, layout_of
 from ...snapshot.cpython.reader import Interpreter, find_interpreter
 from ...snapshot.linux.memory import ProcessMemory
@@ -317,7 +318,7 @@ class Tracing:
         _check_processor()
         libraries = [one for one in self.image.modules if is_c_library(one.path)]
         found = {name: self.image.find(name, libraries) for name in _CALLED}
-        threads = await self.native.threads()
+        threads = await self.native.ask(ListThreads())
         missing = next((name for name, places in found.items() if not places), None)
         if missing is not None or not threads:
             self.waits = True  # the C library comes with the first libraries
@@ -350,7 +351,7 @@ class Tracing:
 
     async def _thread_id_place(self, thread: int, tid: int) -> int:
         """How far the id of a thread is from its thread pointer: the C library keeps it there."""
-        pointer = (await self.native.registers(thread, ["fs_base"])).get("fs_base")
+        pointer = (await self.native.ask(ReadRegisters(thread, ["fs_base"]))).get("fs_base")
         if not pointer:
             # musl sets it when it has loaded all libraries, and goes to the program's entry then.
             self.waits = True
@@ -358,9 +359,9 @@ class Tracing:
             raise CannotPlace("the threads of the program cannot be told apart")
         known = {tid, *map(int, read_status(f"/proc/{tid}/status").get("NSpid", "").split())}
         try:
-            data = await self.native.read_memory(pointer, _THREAD)
+            data = await self.native.ask(ReadMemory(pointer, _THREAD))
         except CommandError:  # a smaller one lies at the end of its memory
-            data = await self.native.read_memory(pointer, _PAGE - pointer % _PAGE)
+            data = await self.native.ask(ReadMemory(pointer, _PAGE - pointer % _PAGE))
         words = memoryview(data[: len(data) & ~3]).cast("I")
         places = (at for at in (_TID, *range(0, len(data), 4)) if at // 4 < len(words))
         at = next((at for at in places if words[at // 4] in known), None)

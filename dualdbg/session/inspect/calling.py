@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from ...backends.native import CallerCode, EntryCode, Passing
 from ...errors import CommandError, SymbolError
+from ...shared.requests.threads import ReadFrames, ReadMemory
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.function_parts import (
     Part,
@@ -112,7 +113,7 @@ class CallingReader:
             if table.linkage_name != name or not 0 < table.size <= _LARGEST_TABLE or table.size % 8:
                 continue
             try:
-                data = await self._native.read_memory(table.address + module.bias, table.size)
+                data = await self._native.ask(ReadMemory(table.address + module.bias, table.size))
             except CommandError:
                 continue  # a core without it
             if entry in struct.unpack(f"<{len(data) // 8}Q", data):
@@ -123,7 +124,7 @@ class CallingReader:
         """The same for the call at whose entry the thread with gdb's ``number`` stands, by what its caller does."""
         if not what.as_written or not what.callers_fill:
             return what
-        frames = await self._native.frames(number, 2)
+        frames = await self._native.ask(ReadFrames(number, 2))
         if len(frames) < 2 or frames[1].pc is None:
             return what
         place = frames[1].pc, entry

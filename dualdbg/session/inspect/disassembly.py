@@ -10,6 +10,7 @@ from typing import Protocol
 from ...backends.native import DecodedInstruction
 from ...errors import DualdbgError
 from ...model import Language, NativeFrame, Value
+from ...shared.requests.threads import PrintRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ..engines import CodeReading, Reading
 from ..ports import Halting, HeldThreads, Mapped
@@ -176,7 +177,7 @@ class Code:
 
         async def read() -> list[Value]:
             number = await self._threads.gdb_thread(tid)
-            rows = await self._native.frame_registers(number, frame.level, group)
+            rows = await self._native.ask(PrintRegisters(number, frame.level, group))
             return [
                 Value(row.name, "register", row.value, Language.NATIVE, expression=f"${row.name}")
                 for row in rows

@@ -1,22 +1,30 @@
-"""A target that gdb holds, as a snapshot takes it: the registers from gdb, the rest of it through the kernel."""
+"""A target that gdb holds: frames of a thread, and registers of all, with which a snapshot takes the rest."""
 
 from __future__ import annotations
 
 import os
 
+from ...model import NativeFrame
+from ...shared.requests.threads import ListThreads, ReadFrames, ReadRegisters
 from ...snapshot.capture import Held
 from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
 from ...symbols.address_space import AddressSpace
-from ..engines import Reading
+from ..engines import Asking
 
 
-async def held_by_gdb(native: Reading, image: AddressSpace) -> Held:
+async def read_frames(native: Asking, gdb_thread: int, limit: int) -> list[NativeFrame]:
+    """Return at most ``limit`` frames of a thread, innermost first. The library of each is not known yet."""
+    rows = await native.ask(ReadFrames(gdb_thread, limit))
+    return [NativeFrame(level=level, **row._asdict()) for level, row in enumerate(rows)]
+
+
+async def held_by_gdb(native: Asking, image: AddressSpace) -> Held:
     """The registers of all threads, read afresh. Raises what the engine raises where gdb lets the target run."""
     architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
     names = debugger_names(architecture)
-    threads = await native.threads()
+    threads = await native.ask(ListThreads())
     registers = {
-        tid: from_debugger(architecture, await native.registers(number, names))
+        tid: from_debugger(architecture, await native.ask(ReadRegisters(number, names)))
         for number, tid in threads.items()
     }
     return Held(registers, image.memory_file)

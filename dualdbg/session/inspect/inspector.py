@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
+from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.roles import assign_roles
@@ -323,7 +324,7 @@ class Inspector:
     async def gdb_thread(self, tid: int) -> int:
         """gdb's number of a thread. Raises CommandError when there is no such thread."""
         if tid not in self._gdb_threads:
-            numbers = await self._native.threads()
+            numbers = await self._native.ask(ListThreads())
             self._gdb_threads = {known: number for number, known in numbers.items()}
         if tid in self._gdb_threads:
             return self._gdb_threads[tid]

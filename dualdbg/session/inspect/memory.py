@@ -7,6 +7,7 @@ from typing import Protocol, TypeVar
 
 from ...errors import CommandError, EvaluationError, UnreadableMemory
 from ...model import NativeFrame, Value
+from ...shared.requests.threads import ReadReadableMemory, WriteMemory
 from ..engines import Evaluating, Reading
 from ..ports import Halting
 from .inspector import Inspector
@@ -45,7 +46,9 @@ class Memory:
         if address < 0 or address >= 1 << 64:
             return b""
         length = min(length, MAXIMUM, (1 << 64) - address)
-        data: bytes = await self._halting.interrupted(lambda: self._native.readable_memory(address, length))
+        data: bytes = await self._halting.interrupted(
+            lambda: self._native.ask(ReadReadableMemory(address, length))
+        )
         return data
 
     async def write(self, address: int, data: bytes, partly: bool = False) -> int:
@@ -56,10 +59,10 @@ class Memory:
 
         async def attempt() -> int:
             # gdb would write up to a hole, and then say that it has failed.
-            there = len(await self._native.readable_memory(address, len(data)))
+            there = len(await self._native.ask(ReadReadableMemory(address, len(data))))
             if there < len(data) and not (partly and there):
                 raise CommandError(f"there is no memory at {address + there:#x}")
-            return await self._native.write_memory(address, data[:there])
+            return await self._native.ask(WriteMemory(address, data[:there]))
 
         try:
             count: int = await self._halting.interrupted(attempt)

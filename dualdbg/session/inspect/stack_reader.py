@@ -15,6 +15,7 @@ from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...shared.libraries import is_c_library
+from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
@@ -35,6 +36,7 @@ from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
 from .frame_gaps import FrameGaps, file_for_gaps
+from .held import read_frames
 from .symbol_policy import SymbolPolicy
 
 MOST_FRAMES = 5000  # native frames of a thread that are read
@@ -265,7 +267,7 @@ class StackReader:
             return self._frames[tid]
         while True:
             known = self._fillings
-            frames = await self._native.frames(gdb_thread, MOST_FRAMES)
+            frames = await read_frames(self._native, gdb_thread, MOST_FRAMES)
             nameless = self._first_without_scopes(frames)
             if nameless is not None:
                 await self.read_whole(nameless)
@@ -418,7 +420,7 @@ class StackReader:
         if region is None:
             return None
         found = []
-        for gdb_thread, tid in (await self._native.threads()).items():
+        for gdb_thread, tid in (await self._native.ask(ListThreads())).items():
             start = start_of(region, await self.native_frames(tid, gdb_thread))
             found += [told(start, tid)] if start is not None else []
         return found[0] if len(found) == 1 else None

@@ -12,6 +12,7 @@ from ...errors import CommandError, DualdbgError, EngineTimeout
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Tasks, Thread
 from ...patience import patient
+from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.debugger_threads import is_debuggers
@@ -133,7 +134,7 @@ class ThreadList:
             self._note_ours(one)
         left_out = self.ours | self._still_beginning(python.values())
         rows = []
-        for number, tid in (await self._native.threads()).items():
+        for number, tid in (await self._native.ask(ListThreads())).items():
             if tid in left_out:
                 continue
             frames: Iterable[Frame] = (await self._threads.stack_while_held(tid)).visible()

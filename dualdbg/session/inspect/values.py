@@ -14,6 +14,7 @@ from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...shared.not_yet import NOT_YET
+from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...symbols.names.signature import Signature
 from ...waiting import to_its_end
 from ..engines import CodeReading, Evaluating, Reading
@@ -22,6 +23,7 @@ from ..native_expressions import names_in
 from ..ports import Halting, Reads
 from . import deferred
 from .calling import by_itself, by_signature
+from .held import read_frames
 from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
@@ -274,8 +276,8 @@ class ValueReader:
         return await self._native.passed_arguments(number, frame.level, entry, what, kept)
 
     async def _argument_registers(self, number: int) -> list[Value]:
-        names = _ARGUMENT_REGISTERS.get(await self._native.architecture(), ())
-        registers = await self._native.registers(number, names)
+        names = _ARGUMENT_REGISTERS.get(await self._native.ask(ReadArchitecture()), ())
+        registers = await self._native.ask(ReadRegisters(number, names))
         return [
             Value(f"${name}", "register", f"{content:#x}", Language.NATIVE, expression=f"${name}")
             for name, content in registers.items()
@@ -307,7 +309,7 @@ class ValueReader:
         """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
         if self.kept is None:
             return {}
-        inner = await self._native.frames(number, frame.level) if frame.level else []
+        inner = await read_frames(self._native, number, frame.level) if frame.level else []
         try:
             return await self.kept.registers(entry, frame.pc, [one for one in inner if not one.inlined])
         except SymbolError:

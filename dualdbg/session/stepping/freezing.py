@@ -13,6 +13,7 @@ import re
 from typing import Protocol
 
 from ...errors import CommandError, WrongState
+from ...shared.requests.threads import ListThreads, ReadArchitecture, ReadMemory
 from ...symbols.address_space import AddressSpace
 from ..engines import CallingTarget, CodeReading, Reading
 from ..inspect.inspector import Inspector
@@ -111,7 +112,7 @@ class Freezer:
         """The target is about to run: frozen threads stay where they are. gdb holds the target."""
         if not self.frozen:
             return
-        numbers = await self._native.threads()
+        numbers = await self._native.ask(ListThreads())
         self.frozen &= set(numbers.values())
         parked = [number for number, tid in numbers.items() if tid in self.frozen]
         assert self._instruction is not None  # found when the first thread was frozen
@@ -171,12 +172,12 @@ class Freezer:
         if self._instruction is not None:
             return
         native = self._native
-        architecture = await native.architecture()
+        architecture = await native.ask(ReadArchitecture())
         if architecture not in _SYSTEM_CALLS:
             raise CommandError(f"threads cannot be frozen on {architecture}", "")
         name, instruction = _SYSTEM_CALLS[architecture]
         for place in self._image.find(name):
-            code = await native.read_memory(place.address, _SEARCHED)
+            code = await native.ask(ReadMemory(place.address, _SEARCHED))
             at = code.find(instruction)
             if at >= 0:
                 self._instruction = place.address + at

@@ -9,6 +9,7 @@ from itertools import pairwise
 from ...errors import CommandError, SymbolError
 from ...model import NativeFrame
 from ...shared.libraries import is_cxx_library
+from ...shared.requests.threads import ReadMemory
 from ...stacks.roles import RoleRules, is_evaluation_loop
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.eh_frame import Fde
@@ -92,7 +93,7 @@ class HandlerFinder:
             address: int = key[1]
             try:
                 if handlers.is_indirect:
-                    address = int.from_bytes(await self._native.read_memory(address, 8), "little")
+                    address = int.from_bytes(await self._native.ask(ReadMemory(address, 8)), "little")
                 name = self._image.describe(address)[0] or ""
             except CommandError:
                 name = ""

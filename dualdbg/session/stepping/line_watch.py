@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...backends import python as debugpy
 from ...model import PythonFrame
 from ...shared.libraries import is_c_library
+from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...waiting import together
 from ..engines import NativeEngine
 from ..loop import Loop
@@ -115,8 +116,8 @@ class LineWatch:
 
     async def announced(self, gdb_thread: int) -> int:
         """At the beacon: the address of the native code that the thread is about to call."""
-        register = _SECOND_ARGUMENT[await self._native.architecture()]
-        return (await self._native.registers(gdb_thread, [register]))[register]
+        register = _SECOND_ARGUMENT[await self._native.ask(ReadArchitecture())]
+        return (await self._native.ask(ReadRegisters(gdb_thread, [register])))[register]
 
     async def _remove_beacon(self) -> None:
         if self.beacon is not None:
@@ -126,7 +127,7 @@ class LineWatch:
     async def _set_beacon(self) -> None:
         place = self._address_of_beacon() if self.beacon is None else None
         if place is not None:
-            register = _FIRST_ARGUMENT[await self._native.architecture()]
+            register = _FIRST_ARGUMENT[await self._native.ask(ReadArchitecture())]
             self.beacon = await self._native.insert_cue(place, register, -1)
 
     def _address_of_beacon(self) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 
 from ...backends.native import PYTHON_OBJECT, StepEndNumbers, WantedResult
+from ...shared.requests.threads import ReadArchitecture
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
 from ...waiting import to_its_end
@@ -108,7 +109,7 @@ class MomentaryBreakpoints:
         It sets its breakpoint behind a call at the first instruction of what is called. On x86-64 the return address is
         on top of the stack there; on AArch64 gdb takes the caller's caller for the caller where it has no frame table.
         """
-        if await self._native.architecture() == "aarch64":
+        if await self._native.ask(ReadArchitecture()) == "aarch64":
             await self._reader.prepare_all()
 
     async def foresee(self, entries: Iterable[int]) -> None:

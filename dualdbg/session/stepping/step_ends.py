@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
+from ...shared.requests.threads import ReadRegisters
 from ..breakpoint_engines import NativeBreakpointEngine
 from ..engines import CodeReading, Reading
 from ..loop import Loop
@@ -113,7 +114,7 @@ class ArrivalReader:
         arrival.caller = NativeFrame(0, place.pc, sp=place.sp)
 
     async def _stack_pointer(self, arrival: Arrival) -> int:
-        return (await self._native.registers(arrival.stop.gdb_thread or 1, ["sp"]))["sp"]
+        return (await self._native.ask(ReadRegisters(arrival.stop.gdb_thread or 1, ["sp"])))["sp"]
 
 
 _READERS: dict[ArrivalFact, Callable[[ArrivalReader, Arrival], Awaitable[None]]] = {

@@ -9,6 +9,7 @@ from ...backends import events as engine
 from ...errors import CommandError
 from ...model import BreakpointKind, Layer
 from ...shared.libraries import is_foreign
+from ...shared.requests.threads import ListThreads
 from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.locspec.outermost import calls_on
 from ...symbols.torch.nested_calls import Arrival, continues_call, layer_of
@@ -154,7 +155,7 @@ class NativeHits:
         """The OS thread id of the thread of a stop, which gdb may not have known before."""
         if event.thread is not None:
             return event.thread
-        return (await self._native.threads()).get(event.gdb_thread or 1, self._pid)
+        return (await self._native.ask(ListThreads())).get(event.gdb_thread or 1, self._pid)
 
     async def _is_thread(self, event: engine.NativeStopped, wanted: str) -> bool:
         """Whether the thread of a stop has this OS thread id, or this name: the system's or Python's."""

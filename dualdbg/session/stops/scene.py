@@ -9,6 +9,7 @@ from ...backends.events import NativeStopped
 from ...errors import CommandError
 from ...known.crash_signals import OF_MEMORY_NAMES
 from ...model import Thread
+from ...shared.requests.threads import ListThreads, ReadFaultAddress, WasSentByTerminal
 from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
 
@@ -34,7 +35,7 @@ class Scene:
     async def sender(self) -> Sender:
         """Who sent the signal. Where gdb does not know, it is taken for the Ctrl-C of a terminal."""
         with contextlib.suppress(CommandError):
-            if not await self._native.sent_by_terminal():
+            if not await self._native.ask(WasSentByTerminal()):
                 return Sender.OTHER
         return Sender.TERMINAL
 
@@ -42,14 +43,14 @@ class Scene:
         """The address that a SIGSEGV or SIGBUS is about; None for other signals, and where gdb does not know."""
         if stop.signal in OF_MEMORY_NAMES:
             with contextlib.suppress(CommandError):
-                return await self._native.fault_address()
+                return await self._native.ask(ReadFaultAddress())
         return None
 
     async def thread(self, stop: NativeStopped) -> tuple[int, int]:
         """The thread of a stop, by gdb's number and the OS thread id."""
         number, tid = stop.gdb_thread or 1, stop.thread
         if tid is None:
-            tid = (await self._native.threads()).get(number, self._inspector.pid)
+            tid = (await self._native.ask(ListThreads())).get(number, self._inspector.pid)
         return number, tid
 
     async def main_thread(self, stop: NativeStopped) -> tuple[int, int]:
@@ -57,7 +58,7 @@ class Scene:
 
         Any thread may have taken the SIGINT, but a user who wants a pause means the program.
         """
-        threads = await self._native.threads()
+        threads = await self._native.ask(ListThreads())
         pid = self._inspector.pid
         number = next((one for one, tid in threads.items() if tid == pid), stop.gdb_thread or 1)
         return number, threads.get(number, pid)
@@ -71,7 +72,7 @@ class Scene:
         await self._native.forget_program()
         self._freezer.program_replaced()
         self._inspector.program_replaced()
-        await self._native.threads()  # gdb numbers them anew, perhaps
+        await self._native.ask(ListThreads())  # gdb numbers them anew, perhaps
 
     async def release(self) -> None:
         """Put frozen threads back to where they stood, before anything is looked at."""

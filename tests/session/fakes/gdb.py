@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dualdbg.backends.events import NativeRefused, NativeWentOn, StopCause
@@ -16,6 +17,8 @@ from dualdbg.backends.native import (
     WantedResult,
 )
 from dualdbg.errors import AnswerOwed, CommandError, EngineLost
+from dualdbg.shared.requests import threads
+from dualdbg.shared.requests.base import Request
 
 from .world import Point, World
 
@@ -40,6 +43,25 @@ class FakeGdb:
         self.closed = False
         self.under_way: set[asyncio.Future[Any]] = set()
         self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
+
+        self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
+            threads.ListThreads: lambda: dict(world.threads),
+            threads.ReadArchitecture: lambda: "x86-64",
+            threads.ReadFaultAddress: lambda: None,
+            threads.ReadMemory: lambda address, length: _SYSTEM_CALL,
+            threads.ReadRegisters: lambda gdb_thread, names: dict.fromkeys(names, 256),
+            threads.WasSentByTerminal: self._was_sent_by_terminal,
+        }
+
+    async def ask(self, request: Request[Any], deadline: float | None = None) -> Any:
+        answer = partial(self._answers[type(request)], *request)
+        return answer() if request.is_constant else await self._command(answer)
+
+    def _was_sent_by_terminal(self) -> bool:
+        who = self._world.interrupt_sender
+        if who is None:
+            raise CommandError("gdb: Unable to read siginfo")
+        return who == "terminal"
 
     @property
     def running(self) -> bool:
@@ -122,21 +144,6 @@ class FakeGdb:
 
         await self._command(send)
 
-    async def sent_by_terminal(self) -> bool:
-        def sender() -> bool:
-            who = self._world.interrupt_sender
-            if who is None:
-                raise CommandError("gdb: Unable to read siginfo")
-            return who == "terminal"
-
-        return await self._command(sender)
-
-    async def fault_address(self) -> int | None:
-        return await self._command(lambda: None)
-
-    async def threads(self) -> dict[int, int]:
-        return await self._command(lambda: dict(self._world.threads))
-
     async def call(self, number: int | None) -> None:
         """Run a function of the program, which meets this breakpoint."""
         held = self._world.held
@@ -208,9 +215,6 @@ class FakeGdb:
 
     # -- threads that are kept from running --------------------------------------------------------
 
-    async def read_memory(self, address: int, length: int) -> bytes:
-        return await self._command(lambda: _SYSTEM_CALL)
-
     async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
         await self._command(lambda: self._set_parked(gdb_threads))
 
@@ -235,9 +239,6 @@ class FakeGdb:
         self._number += 1
         self._world.step_breakpoints[self._number] = gdb_thread
         return self._number
-
-    async def architecture(self) -> str:
-        return "x86-64"
 
     async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: list(addresses))
@@ -269,9 +270,6 @@ class FakeGdb:
 
     async def step_result(self) -> StepResult | None:
         return await self._command(lambda: None)
-
-    async def registers(self, gdb_thread: int, names: Sequence[str]) -> dict[str, int]:
-        return await self._command(lambda: dict.fromkeys(names, 256))
 
     async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
         def delete() -> None:
