@@ -31,6 +31,14 @@ from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.native import Access, Move
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import DualdbgError
+from dualdbg.shared.requests.code import (
+    Disassemble,
+    FindCalls,
+    FindCallTarget,
+    FindFunctionBodies,
+    FindFunctionBody,
+    FindLineLocations,
+)
 from dualdbg.shared.requests.threads import (
     ListThreads,
     PrintRegisters,
@@ -201,12 +209,12 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
         lambda: engine.watch(0x1000, 8, Access.WRITE),
         lambda: engine.hits(1),
         lambda: engine.ask(ReadFrames(1, 10)),
-        lambda: engine.function_body(0x1000),
-        lambda: engine.function_bodies([0x1000]),
-        lambda: engine.line_locations("a.c", 3),
-        lambda: engine.calls(0x1000, 0x1010),
-        lambda: engine.call_target(1),
-        lambda: engine.disassemble(0x1000, 3),
+        lambda: engine.ask(FindFunctionBody(0x1000)),
+        lambda: engine.ask(FindFunctionBodies([0x1000])),
+        lambda: engine.ask(FindLineLocations("a.c", 3)),
+        lambda: engine.ask(FindCalls(0x1000, 0x1010)),
+        lambda: engine.ask(FindCallTarget(1)),
+        lambda: engine.ask(Disassemble(0x1000, 3)),
         lambda: engine.ask(ReadRegisters(1, ["rip"])),
         lambda: engine.ask(PrintRegisters(1, 0, "general")),
         lambda: engine.ask(ReadMemory(0x1000, 8)),

@@ -10,23 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple
 
 from . import gdb_answers as shapes
-from .gdb_client import LONG_DEADLINE
 from .gdb_process import GdbProcess
 from .gdb_values import GdbValues
-from .native import (
-    CallSite,
-    CodeAddress,
-    DecodedInstruction,
-    FunctionAddress,
-    LibraryOfProcess,
-    Passing,
-    ReturnAddress,
-    StepEndNumbers,
-    StepResult,
-    ThrownObject,
-    Visit,
-    WantedResult,
-)
+from .native import Passing, ReturnAddress, StepEndNumbers, StepResult, ThrownObject, WantedResult
 
 
 class GdbHelpers(GdbValues):
@@ -42,21 +28,6 @@ class GdbHelpers(GdbValues):
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
 
-    async def load_library(self, path: str, address: int) -> bool:
-        """Let gdb read the whole symbols of a library of the process, which has code at ``address``.
-
-        False where gdb did not find its file.
-        """
-        return await self._helper(bool, "load-library", path, address, deadline=LONG_DEADLINE)
-
-    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> bool:
-        """Let gdb read the whole symbols of libraries, in the place of files that were given for their code.
-
-        False where gdb cannot do without those files at this stop.
-        """
-        rows = [(one.path, one.address, str(one.file), one.bias) for one in libraries]
-        return await self._helper(bool, "read-whole", rows, deadline=LONG_DEADLINE)
-
     async def load_helpers(self) -> None:
         """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
         await self._helper(shapes.nothing, "load-helpers")
@@ -66,70 +37,6 @@ class GdbHelpers(GdbValues):
         self._tell("types-compiled", name, problem)
 
     # -- stacks, code, registers, memory ------------------------------------------------------
-
-    async def function_body(self, address: int) -> FunctionAddress:
-        """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
-        return await self._helper(shapes.one(FunctionAddress), "function-body", address)
-
-    async def function_instances(
-        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
-    ) -> list[FunctionAddress]:
-        """Where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
-
-        First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the
-        code at the addresses ``read``. What begins ``at`` these addresses is meant too.
-        """
-        named, without_scopes, places, begin = list(names), list(expand), list(read), list(at)
-        return await self._helper(
-            shapes.rows(FunctionAddress),
-            "function-instances",
-            named,
-            without_scopes,
-            places,
-            begin,
-            deadline=LONG_DEADLINE,
-        )
-
-    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
-        """The addresses of :meth:`function_body` of each."""
-        return await self._helper(shapes.numbers, "function-bodies", list(addresses))
-
-    async def lines_of_source(self, address: int) -> list[int]:
-        """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
-        return await self._helper(shapes.numbers, "lines-of-source", address)
-
-    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
-        """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
-        return await self._helper(shapes.rows(CodeAddress), "line-locations", file, line)
-
-    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
-        """Where control comes to ``file:line`` in functions of a Cython module's author, inlined ones too.
-
-        ``whole``: where it comes to those functions that have the line.
-        """
-        return await self._helper(shapes.rows(Visit), "line-visits", file, line, whole)
-
-    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
-        """Where control comes to functions that were inlined: each has start and end of the function around it, and its
-        C name.
-        """
-        return await self._helper(shapes.rows(Visit), "function-visits", [list(one) for one in functions])
-
-    async def instance_visits(self, names: Sequence[str], read: Sequence[int]) -> list[Visit]:
-        """The same for every function into which one of these C names was inlined, in what gdb has read.
-
-        First it reads the debug info of the code at the addresses ``read``.
-        """
-        return await self._helper(
-            shapes.rows(Visit), "instance-visits", list(names), list(read), deadline=LONG_DEADLINE
-        )
-
-    async def other_lines(self, pc: int) -> list[Visit]:
-        """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included.
-
-        Empty where no code of the author's is there.
-        """
-        return await self._helper(shapes.rows(Visit), "other-lines", pc)
 
     async def insert_step_lines(
         self, gdb_thread: int, pc: int, top: int, places: Sequence[tuple[int, str | None]]
@@ -142,22 +49,6 @@ class GdbHelpers(GdbValues):
         """
         rows = [list(row) for row in places]
         return await self._helper(shapes.numbers, "insert-step-lines", gdb_thread, pc, top, rows)
-
-    async def calls(self, start: int, end: int) -> list[CallSite]:
-        """The call instructions in [``start``, ``end``)."""
-        return await self._helper(shapes.rows(CallSite), "calls", start, end)
-
-    async def call_target(self, gdb_thread: int) -> int | None:
-        """Where the call instruction at which the thread stands goes to; None when it stands at no call."""
-        return await self._helper(shapes.number_or_none, "call-target", gdb_thread)
-
-    async def disassemble(self, start: int, count: int) -> list[DecodedInstruction]:
-        """``count`` instructions from ``start`` on, fewer where memory ends."""
-        return await self._helper(shapes.rows(DecodedInstruction), "disassemble", start, count)
-
-    async def disassemble_until(self, start: int, end: int) -> list[DecodedInstruction]:
-        """The instructions that begin in [``start``, ``end``)."""
-        return await self._helper(shapes.rows(DecodedInstruction), "disassemble-until", start, end)
 
     # -- breakpoints --------------------------------------------------------------------------
 

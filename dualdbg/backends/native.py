@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from pathlib import Path
 from typing import Any
 
 PROBE_FUNCTIONS = (
@@ -49,73 +48,6 @@ class Access(Enum):
     WRITE = "write"  # that changes the value
     READ = "read"
     READ_WRITE = "readWrite"
-
-
-@dataclass(frozen=True)
-class CodeAddress:
-    """An address in code. With debug info it has its source line and its function, if they were asked for.
-
-    ``begins`` is the line at which the function is declared, ``hides`` whether other functions were inlined just there,
-    and ``inlined_in`` the function into which it was inlined itself. ``is_sure``: the line begins there, as debug info
-    has it; else code of it is there, mixed with that of others.
-    """
-
-    address: int
-    file: str | None = None
-    line: int | None = None
-    function: str | None = None
-    begins: int | None = None
-    hides: bool = False
-    inlined_in: str | None = None
-    is_sure: bool = True
-
-
-@dataclass(frozen=True)
-class Visit:
-    """An address at which control comes to a line of Cython; ``function`` is the C name of the author's function.
-
-    ``hides``: code that is not the author's was inlined just there; ``is_inlined``: the function was, into another.
-    ``is_inner``: of the lines around an address, those of what was inlined into the function there. ``is_sure``: the
-    line is run at its addresses and nowhere else, as far as machine code and debug info tell.
-    """
-
-    address: int
-    file: str | None
-    line: int | None
-    function: str | None
-    hides: bool = False
-    is_inlined: bool = False
-    is_inner: bool = False
-    is_sure: bool = True
-
-
-@dataclass(frozen=True)
-class FunctionAddress:
-    """Where a breakpoint on a function belongs, with its source line where debug info has one.
-
-    ``hides``: code of other functions was inlined just there. ``function`` is set in answers about a name: the
-    function's, with parameters where they are known; ``linkage`` its linkage name, ``inlined_in`` the function into
-    which it was inlined; ``parameters`` its parameters in brackets, as far as debug info has them, with typedefs and
-    without. ``is_sure``: each call of it there passes one of its places, and once.
-    """
-
-    address: int
-    file: str | None = None
-    line: int | None = None
-    hides: bool = False
-    function: str | None = None
-    inlined_in: str | None = None
-    linkage: str | None = None
-    is_sure: bool = True
-    parameters: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class CallSite:
-    """A call instruction, and the address that it calls; None when that is in a register or in memory."""
-
-    site: int
-    target: int | None
 
 
 @dataclass(frozen=True)
@@ -248,17 +180,6 @@ class StepResult:
 
 
 @dataclass(frozen=True)
-class DecodedInstruction:
-    """One instruction; ``bytes`` is hexadecimal."""
-
-    address: int
-    text: str
-    bytes: str
-    file: str | None
-    line: int | None
-
-
-@dataclass(frozen=True)
 class RegisterText:
     """A register's content as gdb prints it."""
 
@@ -334,18 +255,6 @@ class ObjectPath:
     address: int | None
     type: str = ""
     missing: str = ""
-
-
-@dataclass(frozen=True)
-class LibraryOfProcess:
-    """A library that the process has loaded: its path there, links resolved, and the address of some of its code; the
-    file as it can be opened here, and by how many bytes its code lies above its link-time addresses.
-    """
-
-    path: str
-    address: int
-    file: Path
-    bias: int
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..backends.gdb_probes import ProbeCode
-from ..backends.native import Access, Passing, StepEndNumbers, StepResult, ThrownObject, Visit, WantedResult
+from ..backends.native import Access, Passing, StepEndNumbers, StepResult, ThrownObject, WantedResult
 
 
 class NativeBreakpointEngine(Protocol):
@@ -129,24 +129,6 @@ class NativeBreakpointEngine(Protocol):
 
     async def thrown_object(self, gdb_thread: int) -> ThrownObject:
         """What is thrown, at the entry of ``__cxa_throw``."""
-
-    async def line_visits(self, file: str, line: int, whole: bool) -> list[Visit]:
-        """Where control comes to a line in functions of a Cython module's author, inlined ones too.
-
-        ``whole``: where it comes to those functions that have the line.
-        """
-
-    async def function_visits(self, functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
-        """Where control comes to functions that were inlined.
-
-        Each has start and end of the function around it, and its C name.
-        """
-
-    async def instance_visits(self, names: Sequence[str], read: Sequence[int]) -> list[Visit]:
-        """The same for every function into which one of these C names was inlined, in what gdb has read.
-
-        First it reads the debug info of the code at the addresses ``read``.
-        """
 
     async def condition_text(self, address: int, condition: str) -> str:
         """The user's condition as gdb has to read it at an address, with the C names of Cython's variables."""

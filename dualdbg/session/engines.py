@@ -13,14 +13,9 @@ from typing import Any, Protocol, TypeVar
 from ..backends.native import (
     CallerCode,
     CallEvidence,
-    CallSite,
-    CodeAddress,
-    DecodedInstruction,
     EntryCode,
-    FunctionAddress,
     HelperAnswer,
     KeptArguments,
-    LibraryOfProcess,
     MemoryRange,
     Move,
     NativeVariable,
@@ -29,7 +24,6 @@ from ..backends.native import (
     ObjectRow,
     Passing,
     ReturnAddress,
-    Visit,
 )
 from ..backends.python import Answer, PythonRequest
 from ..shared.requests.base import Request
@@ -94,18 +88,6 @@ class SymbolFeed(Protocol):
     async def remove_symbols(self, address: int) -> None:
         """Take back the symbol file that was given for the code at ``address``."""
 
-    async def load_library(self, path: str, address: int) -> bool:
-        """Let gdb read all symbols of a library of the process, which has code at ``address``.
-
-        False where gdb did not find its file.
-        """
-
-    async def read_whole(self, libraries: Sequence[LibraryOfProcess]) -> bool:
-        """Let gdb read all symbols of libraries, in the place of the files that were given for their code.
-
-        False where gdb cannot do without those files at this stop.
-        """
-
     async def keep_index(self, folder: Path | None) -> None:
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""
 
@@ -113,40 +95,8 @@ class SymbolFeed(Protocol):
 class CodeReading(Asking, Protocol):
     """Reads code: where functions and lines begin, instructions, calls."""
 
-    async def function_body(self, address: int) -> FunctionAddress:
-        """Where a breakpoint on the function at ``address`` belongs, as debug info has it."""
-
-    async def function_instances(
-        self, names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ...
-    ) -> list[FunctionAddress]:
-        """Where breakpoints on functions of these names belong, inlined instances too, in what gdb has read."""
-
-    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
-        """The addresses of :meth:`function_body`, in the order of ``addresses``."""
-
-    async def lines_of_source(self, address: int) -> list[int]:
-        """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
-
-    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
-        """Every address at which ``file:line`` begins, in the symbols that gdb has read."""
-
-    async def other_lines(self, pc: int) -> list[Visit]:
-        """Where control comes to lines of the author in the Cython function around ``pc``, inlined ones included."""
-
-    async def calls(self, start: int, end: int) -> list[CallSite]:
-        """The call instructions that begin in [``start``, ``end``)."""
-
     async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
         """Where the function returns to at whose first instruction the thread stands."""
-
-    async def call_target(self, gdb_thread: int) -> int | None:
-        """Where the call instruction at which the thread stands goes to; None at any other instruction."""
-
-    async def disassemble(self, start: int, count: int) -> list[DecodedInstruction]:
-        """``count`` instructions from ``start`` on, fewer where memory ends."""
-
-    async def disassemble_until(self, start: int, end: int) -> list[DecodedInstruction]:
-        """The instructions that begin in [``start``, ``end``)."""
 
 
 class Reading(Asking, Protocol):

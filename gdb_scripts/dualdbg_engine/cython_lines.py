@@ -257,7 +257,7 @@ def instance_of(block: gdb.Block) -> "tuple[int, int, str]":
 
 def behind_prologue(address: int, start: int) -> int:
     """The address, or where the body of the function begins that is entered there (``start``)."""
-    return function_locations.function_body(address)["address"] if address == start else address
+    return function_locations.function_body(address).address if address == start else address
 
 
 def _forget(event: Any) -> None:

@@ -5,20 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 import gdb
+from dualdbg_shared.requests.code import (
+    CallSite,
+    DecodedInstruction,
+    Disassemble,
+    DisassembleUntil,
+    FindCalls,
+    FindCallTarget,
+)
 
 from . import memory
 from .call_texts import STUB, Target, behind_stub, called, is_call
+from .registry import answers
 from .threads import WORD, find_thread
 
 
-def disassemble(start: int, count: int) -> list[dict[str, Any]]:
-    """``count`` instructions from ``start`` on, fewer where memory ends, each with its source line if known."""
+@answers(Disassemble)
+def disassemble(start: int, limit: int) -> list[DecodedInstruction]:
+    """``limit`` instructions from ``start`` on, fewer where memory ends, each with its source line if known."""
     architecture = gdb.selected_inferior().architecture()
-    rows: list[dict[str, Any]] = []
+    rows: list[DecodedInstruction] = []
     address = start
-    while len(rows) < count:
+    while len(rows) < limit:
         try:
-            found = architecture.disassemble(address, count=min(count - len(rows), 64))
+            found = architecture.disassemble(address, count=min(limit - len(rows), 64))
         except gdb.error:
             found = []
         if not found:
@@ -28,7 +38,8 @@ def disassemble(start: int, count: int) -> list[dict[str, Any]]:
     return rows
 
 
-def disassemble_until(start: int, end: int) -> list[dict[str, Any]]:
+@answers(DisassembleUntil)
+def disassemble_until(start: int, end: int) -> list[DecodedInstruction]:
     """The instructions that begin in [``start``, ``end``)."""
     try:
         found = gdb.selected_inferior().architecture().disassemble(start, end_pc=end - 1)
@@ -37,19 +48,20 @@ def disassemble_until(start: int, end: int) -> list[dict[str, Any]]:
     return [_instruction(row) for row in found]
 
 
-def _instruction(row: Any) -> dict[str, Any]:
+def _instruction(row: Any) -> DecodedInstruction:
     position = gdb.find_pc_line(row["addr"])
     table = position.symtab
-    return {
-        "address": row["addr"],
-        "text": row["asm"],
-        "bytes": memory.read(row["addr"], row["length"]).hex(),
-        "file": table.fullname() if table is not None else None,
-        "line": position.line if table is not None and position.line else None,
-    }
+    return DecodedInstruction(
+        address=row["addr"],
+        text=row["asm"],
+        bytes=memory.read(row["addr"], row["length"]).hex(),
+        file=table.fullname() if table is not None else None,
+        line=position.line if table is not None and position.line else None,
+    )
 
 
-def calls(start: int, end: int) -> list[dict[str, Any]]:
+@answers(FindCalls)
+def calls(start: int, end: int) -> list[CallSite]:
     """The call instructions in [start, end): the address of each, and of what it calls (null: in a register)."""
     architecture = gdb.selected_inferior().architecture()
     name = architecture.name()
@@ -58,13 +70,14 @@ def calls(start: int, end: int) -> list[dict[str, Any]]:
         if is_call(name, row["asm"]):
             target = called(name, row["asm"])
             fixed = _behind_stub(architecture, _address(target)) if target and target.is_fixed else None
-            rows.append({"site": row["addr"], "target": fixed})
+            rows.append(CallSite(row["addr"], fixed))
     return rows
 
 
-def call_target(number: int) -> int | None:
-    """The address that the call instruction calls at which thread ``number`` stands; null at any other instruction."""
-    find_thread(number).switch()
+@answers(FindCallTarget)
+def call_target(gdb_thread: int) -> int | None:
+    """The address that the call instruction calls at which the thread stands; null at any other instruction."""
+    find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     architecture = frame.architecture()
     target = called(architecture.name(), architecture.disassemble(frame.pc())[0]["asm"])

@@ -11,6 +11,7 @@ from typing import Any, Sequence
 
 import gdb
 from dualdbg_shared.producers import is_optimized
+from dualdbg_shared.requests.code import FindFunctionBody, FindFunctionInstances, FunctionAddress
 
 from . import control_flow
 from .blocks import (
@@ -30,6 +31,7 @@ from .blocks import (
 from .copies import copies_of_beginning, first_reached_from
 from .function_code import Lines
 from .instance_entries import Entries, entries, is_marked_in_others
+from .registry import answers
 from .source_lines import source_of
 from .split_functions import Instance, without_parts
 from .stack_protector import behind_guard
@@ -44,7 +46,8 @@ _VARIANT = re.compile(r"(?<=[CD])\d(?=E)")
 _SIGNS = {gdb.TYPE_CODE_PTR: "*", gdb.TYPE_CODE_REF: "&", gdb.TYPE_CODE_RVALUE_REF: "&&"}
 
 
-def function_body(address: int) -> dict[str, Any]:
+@answers(FindFunctionBody)
+def function_body(address: int) -> FunctionAddress:
     """Where a breakpoint on the function that begins at ``address`` belongs, its source line, and whether code of
     other functions was inlined just there.
 
@@ -54,7 +57,7 @@ def function_body(address: int) -> dict[str, Any]:
     """
     position = gdb.find_pc_line(address)
     if position.symtab is None:
-        return {"address": address, "file": None, "line": None, "hides": False}
+        return FunctionAddress(address)
     block = outer_function(address)
     place = address
     if block is not None and entry_of(block) == address and position.last is not None:
@@ -64,12 +67,13 @@ def function_body(address: int) -> dict[str, Any]:
     file, line = source_of(place, block)
     inner = shown_function(place)
     hides = block is not None and inner is not None and not is_same(inner, block)
-    return {"address": place, "file": file, "line": line, "hides": hides}
+    return FunctionAddress(place, file, line, hides)
 
 
+@answers(FindFunctionInstances)
 def function_instances(
-    names: list[str], expand: list[str], read: list[int], at: list[int]
-) -> list[dict[str, Any]]:
+    names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
+) -> list[FunctionAddress]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
     ``function`` is the name with parameters where gdb knows them, ``inlined_in`` the function into which this instance
@@ -102,7 +106,7 @@ def function_instances(
                 "parameters": _parameters(block),
             }
             if caller is None:
-                found = [function_body(address)]
+                found = [function_body(address)._asdict()]
             else:
                 found, lines = _entries(address, block, is_checked)
                 begins |= lines
@@ -116,7 +120,7 @@ def function_instances(
         if begins and is_marked_in_others(frozenset(begins), [row["address"] for row in of_name]):
             for row in of_name:
                 row["is_sure"] = False
-    return list(rows.values())
+    return [FunctionAddress(**row) for row in rows.values()]
 
 
 def _instances_at(address: int, name: str) -> list[tuple[int, gdb.Block]]:

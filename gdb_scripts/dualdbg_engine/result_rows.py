@@ -81,7 +81,7 @@ def _made_at(frame: gdb.Frame, machine: str, call: Call) -> "Optional[int]":
         return None
     code = frame.architecture().disassemble(call.start, call.end - 1)
     site = int(frame.pc()) - _INSTRUCTION
-    (target,) = [row["target"] for row in disassembly.calls(site, site + _INSTRUCTION)] or [None]
+    (target,) = [row.target for row in disassembly.calls(site, site + _INSTRUCTION)] or [None]
     calls_it = target is not None and target == call.entry
     found = result_address.result_address([(row["addr"], row["asm"]) for row in code], site, calls_it)
     if found is None:

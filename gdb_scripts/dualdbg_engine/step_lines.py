@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualdbg_shared.requests.code import FindOtherLines, Visit
+
 from . import blocks, breakpoints
 from .control_flow import reached
 from .cython_lines import authors_around, function_at, instance_of
+from .registry import answers
 
 
-def other_lines(pc: int) -> list[dict[str, Any]]:
+@answers(FindOtherLines)
+def other_lines(pc: int) -> list[Visit]:
     """Where control comes to lines of the author's in the function around ``pc``, what was inlined there included.
 
-    Rows have ``address``, ``file``, ``line``, ``function``, the C name of the author's function, ``is_inlined``, and
     ``is_inner``: it was inlined into the function at ``pc``. Empty where no code of the author's is at ``pc``, or where
     it is not known to where control goes from there.
     """
@@ -34,14 +37,14 @@ def other_lines(pc: int) -> list[dict[str, Any]]:
         name = place.instance[2]
         inlined = blocks.function_named(name, address)
         rows.append(
-            {
-                "address": address,
-                "file": place.file,
-                "line": place.line,
-                "function": name,
-                "is_inlined": inlined is not None and blocks.is_inlined(inlined),
-                "is_inner": place.instance not in around,
-            }
+            Visit(
+                address,
+                place.file,
+                place.line,
+                name,
+                is_inlined=inlined is not None and blocks.is_inlined(inlined),
+                is_inner=place.instance not in around,
+            )
         )
     return rows
 

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Sequence
 
 import gdb
+from dualdbg_shared.requests.code import (
+    CodeAddress,
+    FindFunctionBodies,
+    FindLineLocations,
+    FindLinesOfSource,
+    LibraryOfProcess,
+    LoadLibrary,
+    ReadWhole,
+)
 
 from .blocks import entry_of, inner_function, is_same, outer_function
 from .copies import copies_of_line, ends_of_scope
 from .function_locations import function_body
 from .inlined_calls import inlined_calls, parts_of_line
 from .line_certainty import is_certain
+from .registry import answers
 from .threads import hides_inlined
 
 _AHEAD = 500  # lines behind one without code in which the next one with code is looked for
@@ -20,11 +30,13 @@ _AHEAD = 500  # lines behind one without code in which the next one with code is
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 
 
-def function_bodies(addresses: list[int]) -> list[int]:
+@answers(FindFunctionBodies)
+def function_bodies(addresses: Sequence[int]) -> list[int]:
     """:func:`~function_locations.function_body` of each, addresses only."""
-    return [function_body(address)["address"] for address in addresses]
+    return [function_body(address).address for address in addresses]
 
 
+@answers(FindLinesOfSource)
 def lines_of_source(address: int) -> list[int]:
     """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
     block = outer_function(address)
@@ -50,7 +62,8 @@ def _is_compiled_once(table: gdb.Symtab) -> bool:
     return table.filename.endswith(_SOURCES) and not (table.producer or "GNU GIMPLE").startswith("GNU GIMPLE")
 
 
-def line_locations(file: str, line: int) -> list[dict[str, Any]]:
+@answers(FindLineLocations)
+def line_locations(file: str, line: int) -> list[CodeAddress]:
     """Every address at which ``file:line`` begins, in the symbols that gdb has read; may be empty.
 
     On the first line of a function it is the place of the function, as in gdb. A line that only calls what was inlined
@@ -64,7 +77,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     if line and not any(one.line == line for one in positions):
         called = inlined_calls(list(tables.values()), line) or parts_of_line(list(tables.values()), line)
         if called:
-            return called
+            return [CodeAddress(**row) for row in called]
     for position in positions:
         if position.symtab is None or not position.pc:
             continue
@@ -77,8 +90,8 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
             block = outer
         if outer is not None and (entry_of(outer) == address or (is_first and is_same(block, outer))):
             place = function_body(entry_of(outer))
-            address, found = place["address"], place["line"] or found
-            file, hides = place["file"] or file, is_first and place["hides"]
+            address, found = place.address, place.line or found
+            file, hides = place.file or file, is_first and place.hides
         else:
             ends = ends_of_scope(position)
             address, copies = (ends[0], ends[1:]) if ends else (address, copies_of_line(position, address))
@@ -93,7 +106,7 @@ def line_locations(file: str, line: int) -> list[dict[str, Any]]:
     places = {row["address"] for row in rows}
     has_line = any(row["line"] == line for row in rows)
     is_sure = not has_line or all(is_certain(table, line, places) for table in tables.values())
-    return [{**row, "is_sure": is_sure} for row in rows]
+    return [CodeAddress(**row, is_sure=is_sure) for row in rows]
 
 
 def positions_of_line(file: str, line: int) -> Sequence[gdb.Symtab_and_line]:
@@ -176,6 +189,7 @@ def _is_same(first: str, second: str) -> bool:
         return False
 
 
+@answers(LoadLibrary)
 def load_library(path: str, address: int) -> bool:
     """Read the whole symbols of one library of the process; ``path`` as the process sees it, links resolved, and the
     ``address`` of some of its code.
@@ -193,7 +207,8 @@ def load_library(path: str, address: int) -> bool:
     return True
 
 
-def read_whole(libraries: list[tuple[str, int, str, int]]) -> bool:
+@answers(ReadWhole)
+def read_whole(libraries: Sequence[LibraryOfProcess]) -> bool:
     """Read all symbols of libraries, in the place of the files with functions and lines that were given for their code.
 
     Of each its ``path`` and an ``address`` as :func:`load_library` takes them, the ``file`` as gdb can open it, and by

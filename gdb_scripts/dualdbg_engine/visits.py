@@ -7,22 +7,25 @@ before it, or by a jump.
 
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Sequence
+from typing import Iterator, NamedTuple, Sequence
 
 import gdb
 from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
+from dualdbg_shared.requests.code import FindFunctionVisits, FindInstanceVisits, FindLineVisits, Visit
 
 from . import blocks, control_flow, function_code, function_locations, inlined_calls, symbols
 from .control_flow import reached
 from .cython_lines import behind_prologue, function_at, line_in
 from .function_code import flows_of, following_in
+from .registry import answers
 from .source_lines import begins_statement
 
 _AROUND = 100  # lines
 _SHORT = 8  # instructions of a way that meets another one
 
 
-def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
+@answers(FindLineVisits)
+def line_visits(file: str, line: int, whole: bool) -> list[Visit]:
     """The addresses at which control comes to ``file:line`` in functions of the author, inlined ones too.
 
     ``whole``: at which it comes to those functions that have the line. Rows have ``address``, ``file``, ``line``,
@@ -42,11 +45,12 @@ def line_visits(file: str, line: int, whole: bool) -> list[dict[str, Any]]:
             assert place is not None
             at = place.file, place.line
             row = _row(address, _author(address), at if at in lines else min(lines))
-            rows.append({**row, "is_sure": is_sure})
+            rows.append(row._replace(is_sure=is_sure))
     return rows
 
 
-def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any]]:
+@answers(FindFunctionVisits)
+def function_visits(functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
     """The addresses at which control comes to the bodies of functions that were inlined: each with start and end of the
     function around it, and its C name. ``is_sure``: each call passes exactly one of them.
     """
@@ -55,22 +59,23 @@ def function_visits(functions: list[tuple[int, int, str]]) -> list[dict[str, Any
         code = flows_of(start, end)
         for inside in _instances(code, name):
             found, is_sure = _entries(start, code, inside)
-            rows += [{**_row(behind_prologue(at, start), name), "is_sure": is_sure} for at in found]
+            rows += [_row(behind_prologue(at, start), name)._replace(is_sure=is_sure) for at in found]
     return rows
 
 
-def instance_visits(names: list[str], read: list[int]) -> list[dict[str, Any]]:
+@answers(FindInstanceVisits)
+def instance_visits(names: Sequence[str], read: Sequence[int]) -> list[Visit]:
     """The same for each function into which one of these C names was inlined, in code that gdb has read. It reads the
     debug info of what is at the addresses ``read`` first.
     """
     around, within = set(), []
-    for one in function_locations.function_instances(names, names, read, []):
-        outer = blocks.outer_function(one["address"]) if one["inlined_in"] is not None else None
-        name = str(one["function"]).partition("(")[0]
+    for one in function_locations.function_instances(names, names, read):
+        outer = blocks.outer_function(one.address) if one.inlined_in is not None else None
+        name = str(one.function).partition("(")[0]
         if outer is None or name not in names:
             continue
         if _c_name(outer) == name:  # inlined into itself
-            within.append({**_row(one["address"], name), "is_inlined": True})
+            within.append(_row(one.address, name)._replace(is_inlined=True))
         else:
             around.add((blocks.entry_of(outer), outer.end, name))
     return [*function_visits(sorted(around)), *within]
@@ -221,7 +226,7 @@ def _functions_that_call(tables: list[gdb.Symtab], line: int) -> list[Found]:
     return rows
 
 
-def _row(address: int, author: str | None, at: tuple[str, int] | None = None) -> dict[str, Any]:
+def _row(address: int, author: str | None, at: tuple[str, int] | None = None) -> Visit:
     """A place in the author's function of this C name; ``at`` is its line there, where that is known already.
 
     ``hides``: other code was inlined just there; ``is_inlined``: the author's function was.
@@ -230,14 +235,14 @@ def _row(address: int, author: str | None, at: tuple[str, int] | None = None) ->
     names = list(_names(address))
     depth = names.index(author) if author in names else 0
     shown = blocks.shown_function(address)
-    return {
-        "address": address,
-        "file": file,
-        "line": line or None,
-        "function": author,
-        "hides": author in names and shown is not None and _c_name(shown) != author,
-        "is_inlined": depth + 1 < len(names),
-    }
+    return Visit(
+        address,
+        file,
+        line or None,
+        author,
+        hides=author in names and shown is not None and _c_name(shown) != author,
+        is_inlined=depth + 1 < len(names),
+    )
 
 
 def _names(address: int) -> Iterator[str]:

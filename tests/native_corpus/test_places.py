@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Breakpoint, BreakpointState
+from dualdbg.shared.requests.code import FindFunctionBodies
 from dualdbg.symbols.address_space import Module
 from tests import support
 from tests.native_corpus import control_flow
@@ -137,7 +138,7 @@ def in_dualdbg(library: Path, program: str, tmp_path: Path, names: list[str], li
                 seen.uncertain.add(row.spec.text)
         assert there.library is not None
         starts = [entry.value for entry in there.library.tables[0].functions()]
-        found = await native.function_bodies([start + there.bias for start in starts])
+        found = await native.ask(FindFunctionBodies([start + there.bias for start in starts]))
         seen.bodies = dict(zip(starts, (one - there.bias for one in found), strict=True))
         for spec in lines:
             (row,) = await table.add(spec)

@@ -13,6 +13,14 @@ from typing import Any
 from dualdbg.backends.native import Access
 from dualdbg.model import NativeFrame, Reason
 from dualdbg.resources import resource_directory
+from dualdbg.shared.requests.code import (
+    Disassemble,
+    FindCalls,
+    FindCallTarget,
+    FindFunctionBodies,
+    FindFunctionBody,
+    FindLineLocations,
+)
 from dualdbg.shared.requests.threads import (
     ListThreads,
     PrintRegisters,
@@ -124,14 +132,18 @@ async def _address_of_none(driver: Driver) -> int:
 
 async def _symbols(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    body = await native.function_body(pc)
-    lines = await native.line_locations(body.file, body.line) if body.file is not None else []
-    return body, await native.function_bodies([pc]), [(one.address, one.line) for one in lines]
+    body = await native.ask(FindFunctionBody(pc))
+    lines = await native.ask(FindLineLocations(body.file, body.line)) if body.file is not None else []
+    return body, await native.ask(FindFunctionBodies([pc])), [(one.address, one.line) for one in lines]
 
 
 async def _code(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    return await native.disassemble(pc, 3), await native.calls(pc, pc + 16), await native.call_target(thread)
+    return (
+        await native.ask(Disassemble(pc, 3)),
+        await native.ask(FindCalls(pc, pc + 16)),
+        await native.ask(FindCallTarget(thread)),
+    )
 
 
 async def _registers(driver: Driver, thread: int, pc: int) -> object:

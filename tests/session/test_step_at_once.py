@@ -14,6 +14,7 @@ import pytest
 from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
+from dualdbg.shared.requests.code import FindFunctionBodies
 from dualdbg.symbols.address_space import Module
 from tests import support
 from tests.session.driver import Driver, name, run_session
@@ -185,12 +186,12 @@ def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
         has_copy = finds_same_code_without_types(driver.session.native.version)
         assert reader.has_more_to_read is has_copy and reader.is_prepared(module)
         (add,) = driver.session.code.image.find("add", [module])
-        places = await driver.session.native.function_bodies([add.address])
+        places = await driver.session.native.ask(FindFunctionBodies([add.address]))
         (number,) = await driver.session.native.insert_breakpoints(1, places)
         rows = await driver.session.breakpoints.add("call_back if value == 10.0")
         assert not reader.has_more_to_read
         assert any(one.address for row in rows for one in row.locations)
-        assert await driver.session.native.function_bodies([add.address]) == places
+        assert await driver.session.native.ask(FindFunctionBodies([add.address])) == places
         stop = await driver.resume()
         assert await driver.session.native.internal_hits(number) == 1  # it is where it was
         assert name(stop.frame) == "(anonymous namespace)::call_back"

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dualdbg.backends.native import CodeAddress, FunctionAddress
 from dualdbg.errors import CommandError
 from dualdbg.model import Breakpoint, BreakpointSpec
 from dualdbg.session.breakpoints.native import NativeBreakpoints
@@ -21,6 +20,8 @@ from dualdbg.session.breakpoints.python_watches import PythonWatches
 from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.shared.elf import SHF_COMPRESSED, Section
+from dualdbg.shared.requests.base import Request
+from dualdbg.shared.requests.code import CodeAddress, FindFunctionBody, FindLineLocations, FunctionAddress
 from dualdbg.symbols.callables.python_functions import NoFunction
 from dualdbg.symbols.gdb_feed.policy import Load
 from dualdbg.symbols.locspec.breakpoint_spec import parse_spec
@@ -90,6 +91,14 @@ class Gdb:
         self.signals: set[str] = set()
         self.happens: Callable[[], None] = lambda: None
         self._last = 0
+        self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
+            FindFunctionBody: lambda address: FunctionAddress(address, "some.c", 3, address == 0x2000),
+            FindLineLocations: lambda file, line: [CodeAddress(at, file, line) for at in (0x1000, 0x2000)],
+        }
+
+    async def ask(self, request: Request[Any]) -> Any:
+        await self.moment()
+        return self._answers[type(request)](*request)
 
     async def moment(self) -> None:
         if self.calls == self.at:
@@ -131,14 +140,6 @@ class Gdb:
     async def hits(self, number: int) -> int:
         await self.moment()
         return 0
-
-    async def function_body(self, address: int) -> FunctionAddress:
-        await self.moment()
-        return FunctionAddress(address, "some.c", 3, hides=address == 0x2000)
-
-    async def line_locations(self, file: str, line: int | None) -> list[CodeAddress]:
-        await self.moment()
-        return [CodeAddress(0x1000, file, line), CodeAddress(0x2000, file, line)]
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         await self.moment()

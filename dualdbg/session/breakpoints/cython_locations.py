@@ -10,11 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ...backends.native import Visit
 from ...known.cython_names import GLUE, CythonName, Part
 from ...known.cython_source import MODULE, Function, function_at, is_of
 from ...model import Location
 from ...shared.binding_names import CYTHON_GENERATOR
+from ...shared.requests.code import (
+    FindFunctionVisits,
+    FindInstanceVisits,
+    FindLineLocations,
+    FindLineVisits,
+    Visit,
+)
 from ...source_files import means_file
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.cython_sources import source_of
@@ -66,7 +72,7 @@ class CythonLocations:
 
         On the first line of a function that is where its body begins.
         """
-        visits = await self._native.line_visits(file, line, False)
+        visits = await self._native.ask(FindLineVisits(file, line, False))
         there = [one for one in visits if PurePath(one.file or "").name == PurePath(file).name]
         source = source_of(there[0].file) if there else None
         if source is None:
@@ -78,13 +84,13 @@ class CythonLocations:
         code = min((one.line for one in visits if one.line is not None and one.line >= line), default=line)
         if code > line and source.statements.isdisjoint(range(line, code)):
             # Nothing runs before it, so that is what the line means.
-            visits = await self._native.line_visits(file, code, False)
+            visits = await self._native.ask(FindLineVisits(file, code, False))
             visits = [one for one in visits if one.line is None or one.line <= source.lines]
         owner = function_at(source.functions, code)
         begins = function_at(source.functions, line)
         if begins is not None and begins.first == line:
             owner = begins
-            visits = await self._native.line_visits(file, line, True)
+            visits = await self._native.ask(FindLineVisits(file, line, True))
         around = function_at(source.functions, line)
         if around is not None and (owner is None or owner.path[: len(around.path)] != around.path):
             return []  # gdb has gone on into another function
@@ -101,7 +107,7 @@ class CythonLocations:
 
     async def has_lines_of(self, file: str, line: int) -> bool:
         """Whether there is compiled code of this file of Python at the line, or at one behind it."""
-        near = await self._native.line_locations(PurePath(file).name, line)
+        near = await self._native.ask(FindLineLocations(PurePath(file).name, line))
         places = [Location(library=self._image.describe(one.address)[1], file=one.file) for one in near]
         return any(_is_compiled_from(file, one) for one in places)
 
@@ -124,7 +130,7 @@ class CythonLocations:
         if body == name:
             return []
         start = symbol.address + module.bias
-        visits = await self._native.function_visits([(start, start + symbol.size, body)])
+        visits = await self._native.ask(FindFunctionVisits([(start, start + symbol.size, body)]))
         return [self._place(visit) for visit in visits]
 
     async def inlined(
@@ -149,7 +155,9 @@ class CythonLocations:
                 continue
             await self._reader.prepare(module)
             small = debug_info_of([module]) < READ_WHOLE  # else gdb knows what is in its index
-            visits = await self._native.instance_visits(names, function_starts(module) if small else [])
+            visits = await self._native.ask(
+                FindInstanceVisits(names, function_starts(module) if small else [])
+            )
             there = [one for one in visits if self._image.module_at(one.address) is module]
             own = [one for one in there if self._is_on_own_line(one)]
             places += [self._place(one) for one in own or there]

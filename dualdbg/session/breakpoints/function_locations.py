@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from ...backends.native import FunctionAddress
 from ...known.binding_layers import functions_of_macro
 from ...known.cython_names import CythonName, cython_function
 from ...known.short_names import in_source
 from ...model import Location
+from ...shared.requests.code import FindFunctionBody, FindFunctionInstances, FunctionAddress
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.elf.debug_names import may_name, was_optimised_whole
 from ...symbols.gdb_feed.policy import Load
@@ -84,7 +84,7 @@ class FunctionLocations:
                 Location(place.symbol.spoken or place.symbol.name, place.module.path, place.address)
             )
         await self._reader.prepare(place.module)
-        found = await self._native.function_body(place.address)
+        found = await self._native.ask(FindFunctionBody(place.address))
         location = Location(
             place.symbol.spoken or place.symbol.name, place.module.path, found.address, found.file, found.line
         )
@@ -107,13 +107,13 @@ class FunctionLocations:
         expand = {identifier, identifier.lstrip("~")} if debug_info_of(having) < _EXPANDED else ()
         names = [*_names(query), *_rust_names(query, having)]
         starts = self._exported_from_rust(name, having)
-        instances = await self._native.function_instances(names, sorted(expand), [], starts)
+        instances = await self._native.ask(FindFunctionInstances(names, sorted(expand), [], starts))
         # What gdb's index lacks: some names, and what was inlined while linking, though it has the function itself.
         files = [module.library.with_debug_info for module in having if module.library is not None]
         lacks = all(one.inlined_in is None for one in instances) and any(map(was_optimised_whole, files))
         if (not instances or lacks) and debug_info_of(having) < READ_WHOLE:
             read = [start for module in having for start in function_starts(module)]
-            instances = await self._native.function_instances(_names(query), [], read) or instances
+            instances = await self._native.ask(FindFunctionInstances(_names(query), [], read)) or instances
         found = []
         for one in instances:
             there = self._image.module_at(one.address)

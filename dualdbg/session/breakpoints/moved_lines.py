@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from ...backends.native import CodeAddress
 from ...model import Location
+from ...shared.requests.code import CodeAddress
 from ...source_files import source_lines
 from .cython_locations import CythonPlace
 

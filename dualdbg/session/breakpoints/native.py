@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...backends.native import Access, CodeAddress
+from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...folders import here
 from ...known.throwers import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
+from ...shared.requests.code import CodeAddress, FindLineLocations
 from ...source_files import means_file, search_names
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
@@ -444,7 +445,7 @@ class NativeBreakpoints:
     async def _places_of(self, file: str, line: int) -> tuple[str, list[CodeAddress]]:
         """Return the name by which gdb has a file that a user has named, and where the line begins, if anywhere."""
         for asked in search_names(file, self._folders):
-            found = await self._native.line_locations(asked, line)
+            found = await self._native.ask(FindLineLocations(asked, line))
             meant = [one for one in found if one.file is None or means_file(file, one.file, self._folders)]
             if meant:
                 return asked, meant

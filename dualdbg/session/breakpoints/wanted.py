@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ...backends.native import CodeAddress
 from ...model import BreakpointSpec, Location
+from ...shared.requests.code import CodeAddress
 from ...symbols.address_space import LoadedFunction
 from ...symbols.torch.operators import Candidate
 from .native_suffixes import is_counted_by_gdb

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
-from ...backends.native import DecodedInstruction
 from ...errors import DualdbgError
 from ...model import Language, NativeFrame, Value
+from ...shared.requests.code import DecodedInstruction, Disassemble, DisassembleUntil
 from ...shared.requests.threads import PrintRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ..engines import CodeReading, Reading
@@ -71,7 +71,7 @@ def _cut(row: DecodedInstruction, end: int) -> DecodedInstruction:
     if row.address + _size(row) <= end:
         return row
     data = bytes.fromhex(row.bytes)[: end - row.address]
-    return replace(row, text=f".byte  {', '.join(f'{one:#04x}' for one in data)}", bytes=data.hex())
+    return row._replace(text=f".byte  {', '.join(f'{one:#04x}' for one in data)}", bytes=data.hex())
 
 
 class Code:
@@ -99,7 +99,7 @@ class Code:
         end, start = address, self._function_start(address)
         while start is not None and len(earlier) < before:
             if start < end:
-                rows = await native.disassemble_until(start, end)
+                rows = await native.ask(DisassembleUntil(start, end))
                 earlier = [*(_cut(row, end) for row in rows), *earlier]
             end, start = start, self._function_before(start)
         earlier = earlier[max(len(earlier) - before, 0) :]
@@ -110,7 +110,7 @@ class Code:
         found: list[DecodedInstruction] = []
         at: int | None = address
         while at is not None and len(found) < count:
-            rows = await self._native.disassemble(at, count - len(found))
+            rows = await self._native.ask(Disassemble(at, count - len(found)))
             at = None
             for row in rows:
                 start = self._function_start(row.address + _size(row) - 1)

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from ...backends.native import LibraryOfProcess
 from ...errors import CommandError, DualdbgError
 from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...model import Event, NativeFrame, Notice, Stack
 from ...shared.libraries import is_c_library
+from ...shared.requests.code import LibraryOfProcess, LoadLibrary, ReadWhole
 from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
@@ -153,7 +153,7 @@ class StackReader:
             await self._keep_index(library.size >= _INDEXED)
             async with progress(self.emit, f"gdb reads the symbols of {Path(module.path).name}"):
                 code = _code_of(module, library)
-                if code is None or not await self._native.load_library(module.path, code):
+                if code is None or not await self._native.ask(LoadLibrary(module.path, code)):
                     await self._native.add_symbols(Path(library.path), module.bias)
         elif load is Load.UNWIND:
             async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
@@ -221,13 +221,13 @@ class StackReader:
         if not modules:
             return
         libraries = [
-            LibraryOfProcess(module.path, code, Path(module.library.path), module.bias)
+            LibraryOfProcess(module.path, code, str(module.library.path), module.bias)
             for module in modules
             if module.library is not None and (code := _code_of(module, module.library)) is not None
         ]
         names = ", ".join(Path(module.path).name for module in modules)
         async with progress(self.emit, f"gdb reads the symbols of {names}"):
-            if not await self._native.read_whole(libraries):
+            if not await self._native.ask(ReadWhole(libraries)):
                 self._in_lines.update({(one.path, one.start): one for one in modules})
 
     async def _keep_index(self, wanted: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from ...backends.native import CallSite
 from ...errors import SymbolError
 from ...known.binding_layers import (
     RUST_LIBRARY,
@@ -17,6 +16,7 @@ from ...known.binding_layers import (
 )
 from ...model import Layer
 from ...shared.libraries import is_cython_runtime, is_pytorch, is_standard_module, is_system, needs_pytorch
+from ...shared.requests.code import CallSite
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.code_references import targets
 from ...symbols.elf.elf_file import PF_X

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from ...backends.native import Visit
 from ...errors import CommandError
 from ...known.cython_source import function_at, is_of
 from ...model import NativeFrame, PythonFrame, Stack, Stop
+from ...shared.requests.code import FindCalls, FindOtherLines, Visit
 from ...symbols.cython_sources import source_of
 from ..engines import CodeReading
 from ..inspect.inferior_evaluation import NotSound, check_sound
@@ -135,7 +135,7 @@ class GroundReader:
         assert not isinstance(ground.stack, Unread)
         top = innermost_native(ground.stack)
         try:
-            visits = await self._native.other_lines(top.pc) if top is not None else []
+            visits = await self._native.ask(FindOtherLines(top.pc)) if top is not None else []
         except CommandError:
             visits = []  # gdb cannot decode it; gdb's own step is what is left
         places = (self._place(visit) for visit in visits)
@@ -166,7 +166,7 @@ class GroundReader:
         if function is None:
             return None
         try:
-            rows = await self._native.calls(*function)
+            rows = await self._native.ask(FindCalls(*function))
         except CommandError:
             return None  # gdb cannot decode it: there are data between the instructions
         return self._code.calls_of(*function, rows)

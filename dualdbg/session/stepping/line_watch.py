@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...backends import python as debugpy
 from ...model import PythonFrame
 from ...shared.libraries import is_c_library
+from ...shared.requests.code import FindFunctionBodies
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...waiting import together
 from ..engines import NativeEngine
@@ -86,7 +87,7 @@ class LineWatch:
         """Have gdb read what the watch will need: the debug info of the C library, where there is some."""
         place = self._address_of_beacon()
         if place is not None:
-            await self._native.function_bodies([place])
+            await self._native.ask(FindFunctionBodies([place]))
 
     async def end(self) -> None:
         """Stop watching."""

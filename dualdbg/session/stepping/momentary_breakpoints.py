@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 
 from ...backends.native import PYTHON_OBJECT, StepEndNumbers, WantedResult
+from ...shared.requests.code import FindFunctionBodies, FindFunctionVisits, FindLinesOfSource
 from ...shared.requests.threads import ReadArchitecture
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
@@ -73,7 +74,9 @@ class MomentaryBreakpoints:
         entries = [await self._entry(address) for address in places.entries]
         inlined = [body for address in entries for body in code.inlined_bodies(address)]
         if inlined:
-            visits = {one.address: one.function for one in await self._native.function_visits(inlined)}
+            visits = {
+                one.address: one.function for one in await self._native.ask(FindFunctionVisits(inlined))
+            }
             for visit, function in visits.items():
                 insertion = self._native.insert_at_function(visit, function, gdb_thread)
                 (number,) = await self._kept(momentary, _as_list(insertion))
@@ -228,7 +231,7 @@ class MomentaryBreakpoints:
             return {}
         key = module.library.identity, function[0] - module.bias
         if key not in self._known_lines:
-            lines = await self._native.lines_of_source(address)
+            lines = await self._native.ask(FindLinesOfSource(address))
             found = self._code.in_library_functions(module, lines)
             self._known_lines[key] = [one - module.bias for one in found]
         return await self._at([one + module.bias for one in self._known_lines[key]], gdb_thread, momentary)
@@ -246,7 +249,7 @@ class MomentaryBreakpoints:
             if (key := self._key(one)) in self._known_bodies:
                 found[one] = one + self._known_bodies[key]
         unknown = [one for one in functions if one not in found]
-        bodies = await self._native.function_bodies(unknown) if unknown else []
+        bodies = await self._native.ask(FindFunctionBodies(unknown)) if unknown else []
         for one, body in zip(unknown, bodies, strict=True):
             found[one] = body
             if (key := self._key(one)) is not None:

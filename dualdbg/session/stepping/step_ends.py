@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
+from ...shared.requests.code import FindCallTarget
 from ...shared.requests.threads import ReadRegisters
 from ..breakpoint_engines import NativeBreakpointEngine
 from ..engines import CodeReading, Reading
@@ -103,7 +104,7 @@ class ArrivalReader:
         arrival.pointer = await self._stack_pointer(arrival)
 
     async def _pointed_to(self, arrival: Arrival) -> None:
-        target = await self._native.call_target(arrival.stop.gdb_thread or 1)
+        target = await self._native.ask(FindCallTarget(arrival.stop.gdb_thread or 1))
         arrival.pointed_to = target if target is not None and self._code.is_wanted(target) else None
 
     async def _called_from(self, arrival: Arrival) -> None:

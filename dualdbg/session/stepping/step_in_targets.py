@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
-from ...backends.native import DecodedInstruction
 from ...model import NativeFrame
+from ...shared.requests.code import DecodedInstruction, DisassembleUntil, FindCalls
 from ..engines import CodeReading
 from ..ports import Mapped
 
@@ -55,7 +55,7 @@ async def place_of_line(
     code = _code_of(session, frame.pc)
     if code is None:
         return None
-    rows = await session.native.disassemble_until(*code)
+    rows = await session.native.ask(DisassembleUntil(*code))
     ours = [(row.line, row.address, row) for row in rows if row.line and _name(row.file) == _name(file)]
     there = [one for one in ours if one[0] >= line]
     begins_before = any(one[0] <= line for one in ours)
@@ -72,11 +72,11 @@ async def calls_ahead(session: Debuggee, frame: NativeFrame) -> list[Call]:
     if code is None:
         return []
     start, end = code
-    rows = await session.native.calls(start, end)
+    rows = await session.native.ask(FindCalls(start, end))
     if frame.line is None:
         rows = [row for row in rows if row.site >= frame.pc]
     else:
-        lines = await session.native.disassemble_until(start, end)
+        lines = await session.native.ask(DisassembleUntil(start, end))
         ours = {
             row.address for row in lines if (_name(row.file), row.line) == (_name(frame.file), frame.line)
         }

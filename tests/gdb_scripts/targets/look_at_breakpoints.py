@@ -22,7 +22,7 @@ def kept():
 gdb.execute("break outer")
 gdb.execute("run")
 (place,) = function_locations.function_instances(["inner"], [], [], [])
-at, around = place["address"], int(gdb.parse_and_eval("(long)&outer"))
+at, around = place.address, int(gdb.parse_and_eval("(long)&outer"))
 stack = int(gdb.parse_and_eval("(long)$sp"))
 numbers = [
     breakpoints.insert_at_function(at, "inner"),

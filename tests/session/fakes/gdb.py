@@ -17,7 +17,7 @@ from dualdbg.backends.native import (
     WantedResult,
 )
 from dualdbg.errors import AnswerOwed, CommandError, EngineLost
-from dualdbg.shared.requests import threads
+from dualdbg.shared.requests import code, threads
 from dualdbg.shared.requests.base import Request
 
 from .world import Point, World
@@ -45,6 +45,8 @@ class FakeGdb:
         self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
 
         self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
+            code.FindFunctionBodies: list,
+            code.FindLinesOfSource: lambda address: [],
             threads.ListThreads: lambda: dict(world.threads),
             threads.ReadArchitecture: lambda: "x86-64",
             threads.ReadFaultAddress: lambda: None,
@@ -239,12 +241,6 @@ class FakeGdb:
         self._number += 1
         self._world.step_breakpoints[self._number] = gdb_thread
         return self._number
-
-    async def function_bodies(self, addresses: Sequence[int]) -> list[int]:
-        return await self._command(lambda: list(addresses))
-
-    async def lines_of_source(self, address: int) -> list[int]:
-        return await self._command(list)
 
     async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
         return await self._command(lambda: [self._set_breakpoint(gdb_thread) for _ in addresses])
