@@ -28,9 +28,19 @@ import psutil
 
 from dualdbg.backends.events import EngineEvent
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
-from dualdbg.backends.native import Access, Move
+from dualdbg.backends.native import Move
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import DualdbgError
+from dualdbg.shared.requests.breakpoints import (
+    CountHits,
+    EvaluateCondition,
+    FormatLogText,
+    InsertBreakpoint,
+    InsertBreakpoints,
+    InsertWatchpoint,
+    ReadLastBreakpoint,
+    ReadThrownObject,
+)
 from dualdbg.shared.requests.code import (
     Disassemble,
     FindCalls,
@@ -203,11 +213,11 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
         engine.resume,
         engine.interrupt,
         lambda: engine.ask(WasSentByTerminal()),
-        engine.last_breakpoint,
+        lambda: engine.ask(ReadLastBreakpoint()),
         lambda: engine.move(Move.NEXT, 1),
-        lambda: engine.insert_breakpoint(0x1000),
-        lambda: engine.watch(0x1000, 8, Access.WRITE),
-        lambda: engine.hits(1),
+        lambda: engine.ask(InsertBreakpoint(0x1000)),
+        lambda: engine.ask(InsertWatchpoint(0x1000, 8, "write")),
+        lambda: engine.ask(CountHits(1)),
         lambda: engine.ask(ReadFrames(1, 10)),
         lambda: engine.ask(FindFunctionBody(0x1000)),
         lambda: engine.ask(FindFunctionBodies([0x1000])),
@@ -220,10 +230,10 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
         lambda: engine.ask(ReadMemory(0x1000, 8)),
         lambda: engine.ask(ReadReadableMemory(0x1000, 8)),
         lambda: engine.ask(WriteMemory(0x1000, b"x")),
-        lambda: engine.insert_breakpoints(1, [0x1000]),
-        lambda: engine.condition_holds(1, "1"),
-        lambda: engine.log_text(1, ["a", "b"], ["1"]),
-        lambda: engine.thrown_object(1),
+        lambda: engine.ask(InsertBreakpoints(1, [0x1000])),
+        lambda: engine.ask(EvaluateCondition(1, "1")),
+        lambda: engine.ask(FormatLogText(1, ["a", "b"], ["1"])),
+        lambda: engine.ask(ReadThrownObject(1)),
         lambda: engine.variables(1, 0),
         lambda: engine.evaluate(1, 0, "x"),
         lambda: engine.children(1, 0, 10),

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
 from ..gdb_versions import OLDEST
@@ -18,6 +18,12 @@ from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
 from ..shared.requests.base import Request
+from ..shared.requests.breakpoints import (
+    DeleteBreakpoints,
+    InsertAtFunction,
+    RequireThread,
+    SetBreakpoint,
+)
 from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
 from ..waiting import settled
 from .events import (
@@ -41,7 +47,7 @@ from .gdb_settings import (
     source_map_commands,
 )
 from .gdb_signals import GdbSignals
-from .native import Access, Move, NativeVariable
+from .native import Move, NativeVariable
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
@@ -279,18 +285,13 @@ class GdbEngine(GdbSignals):
 
     # -- breakpoints --------------------------------------------------------------------------
 
-    async def watch(self, address: int, size: int, access: Access) -> int:
-        """Watch ``size`` bytes in hardware; returns gdb's number."""
-        return await self.insert_watchpoint(address, size, access.value)
-
     async def delete_breakpoint(self, number: int) -> None:
         """Delete a breakpoint, watchpoint or trace; an internal one of gdb's has a number below zero."""
         if self.remove_trace(number):
             return
         if number < 0:
-            await self.delete_breakpoints([number])
+            self.tell(DeleteBreakpoints([number]))
             return
-        self._at_functions.discard(number)
         await self._process.command(f"-break-delete {number}")
 
     async def enable_breakpoint(self, number: int, enabled: bool) -> None:
@@ -299,7 +300,7 @@ class GdbEngine(GdbSignals):
         Raises CommandError for one that is to stop again where gdb has none of the number: MI would say nothing.
         """
         if number < 0 or enabled:
-            await self.set_internal(number, "enabled", enabled)
+            await self.ask(SetBreakpoint(number, "enabled", enabled))
             return
         await self._process.command(f"-break-disable {number}")
 
@@ -309,31 +310,16 @@ class GdbEngine(GdbSignals):
         With neither of them: everywhere again.
         """
         if gdb_thread is not None:
-            await self.require_thread(number, gdb_thread)
+            await self.ask(RequireThread(number, gdb_thread))
         if condition is not None:
             if number in self._at_functions:
-                await self.set_internal(number, "of_frame", condition)
+                await self.ask(SetBreakpoint(number, "of_frame", condition))
                 return
             await self._process.console(
                 f"condition {number} {condition}"
             )  # MI would remove quotes from the condition
         elif gdb_thread is None:
             await self._process.command(f"-break-condition {number}")
-
-    async def ignore_hits(self, number: int, count: int) -> None:
-        """Pass over the next ``count`` hits; they are counted all the same."""
-        if number < 0:
-            await self.set_internal(number, "ignore_count", count)
-            return
-        await self._process.command(f"-break-after {number} {count}")
-
-    async def hits(self, number: int) -> int:
-        """How often a breakpoint was hit, ignored hits included."""
-        if number < 0:
-            return await self.internal_hits(number)
-        answer = await self._process.command(f"-break-info {number}")
-        rows = answer.results("BreakpointTable").rows("body")
-        return _given(rows[0].number("times") if rows else None, "-break-info")
 
     # -- symbols ------------------------------------------------------------------------------
 
@@ -359,10 +345,15 @@ class GdbEngine(GdbSignals):
 
     async def ask(self, request: Request[Answer], deadline: float | None = None) -> Answer:
         """As :meth:`GdbClient.ask`."""
-        answer = await super().ask(request, deadline)
-        if isinstance(request, ListThreads):
-            self._threads = dict(answer)  # type: ignore[call-overload]
+        with self._undone() if request.undone else contextlib.nullcontext():
+            answer = await super().ask(request, deadline)
+        learn = _LEARN.get(type(request))
+        if learn is not None:
+            learn(self, answer)
         return answer
+
+    def _number_threads(self, threads: dict[int, int]) -> None:
+        self._threads = threads
 
     async def evaluate(
         self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
@@ -474,6 +465,13 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
 }
 
 
+# What the engine takes from answers for itself.
+_LEARN: dict[type[Request[Any]], Callable[[GdbEngine, Any], None]] = {
+    InsertAtFunction: lambda engine, number: engine._at_functions.add(number),
+    ListThreads: GdbEngine._number_threads,
+}
+
+
 async def _unless_ended(attached: asyncio.Future[None], pid: int) -> None:
     """Wait for the stop of a process to which gdb attaches.
 
@@ -495,10 +493,3 @@ def _checked_version(executable: str, text: str) -> str:
             "install a newer gdb, or name one with --gdb PATH",
         )
     return version
-
-
-def _given(number: int | None, command: str) -> int:
-    """A number that gdb's answer must have. Raises ProtocolError when it is missing."""
-    if number is None:
-        raise ProtocolError(f"gdb's answer to {command} has no number")
-    return number

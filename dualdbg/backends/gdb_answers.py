@@ -14,9 +14,6 @@ from .native import (
     ObjectPage,
     ObjectRow,
     PassedOn,
-    StepEndNumbers,
-    StepResult,
-    ThrownObject,
 )
 
 OTHER_FORM = (
@@ -53,11 +50,6 @@ def numbers(rows: Any) -> list[int]:
     return [int(row) for row in rows]
 
 
-def step_end_numbers(rows: Any) -> StepEndNumbers:
-    """gdb's numbers of the breakpoints of a step: returns, landing pads, ``catch`` clauses, results."""
-    return StepEndNumbers(*(tuple(int(number) for number in row) for row in rows))
-
-
 def kept_arguments(answer: Any) -> KeptArguments:
     """Where arguments of a function still are."""
     kept = {str(name): (str(register), int(size)) for name, (register, size) in answer["kept"].items()}
@@ -77,11 +69,6 @@ def call_evidence(answer: Any) -> CallEvidence:
     """What a call tells of what is passed."""
     call, goes_to = answer["call"], answer["goes_to"]
     return CallEvidence(None if call is None else dict(call), None if goes_to is None else int(goes_to))
-
-
-def step_result(answer: Any) -> StepResult | None:
-    """What a function has returned; None where it has not, or returns nothing."""
-    return None if answer is None else StepResult(str(answer["type"]), str(answer["value"]))
 
 
 def number_or_none(answer: Any) -> int | None:
@@ -107,11 +94,6 @@ def texts(rows: Any) -> list[str]:
 def texts_or_none(rows: Any) -> list[str] | None:
     """Texts, or None where there is no answer."""
     return None if rows is None else texts(rows)
-
-
-def thrown_object(row: Any) -> ThrownObject:
-    """What is thrown: the names of its types, and its text."""
-    return ThrownObject(tuple(row["types"]), row["text"])
 
 
 def memory_place(row: Any) -> MemoryRange:

@@ -51,44 +51,6 @@ class Access(Enum):
 
 
 @dataclass(frozen=True)
-class ReturnAddress:
-    """Where a function returns to: the address, and the stack pointer then."""
-
-    pc: int
-    sp: int
-
-
-@dataclass(frozen=True)
-class StepEndNumbers:
-    """gdb's numbers of the breakpoints at which a step may end, in the order in which they were wanted.
-
-    ``notes``: where a result is read and the step does not end.
-    """
-
-    returns: tuple[int, ...] = ()
-    pads: tuple[int, ...] = ()
-    catches: tuple[int, ...] = ()
-    notes: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class WantedResult:
-    """Where the function returns to that a step is to leave, as the address and the stack pointer there.
-
-    ``kind``: the C++ type of its result as its name or the schema of its operator tells, ``void`` for none; None where
-    debug info may tell, or nothing. ``declared``: whether what comes back is of the type that is declared. ``call``:
-    the entry of the function; start and end of the caller's code around the call, without what the compiler has put
-    aside.
-    """
-
-    pc: int
-    sp: int
-    kind: str | None = None
-    declared: bool = True
-    call: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
 class KeptArguments:
     """Where arguments of a function still are, by the register in which each was passed: a register that calls
     preserve, and how many bytes of the argument it holds.
@@ -172,27 +134,11 @@ class EntryCode:
 
 
 @dataclass(frozen=True)
-class StepResult:
-    """What a function has returned: the type and the text, which says so where the value is not known."""
-
-    type: str
-    value: str
-
-
-@dataclass(frozen=True)
 class RegisterText:
     """A register's content as gdb prints it."""
 
     name: str
     value: str
-
-
-@dataclass(frozen=True)
-class ThrownObject:
-    """The arguments of ``__cxa_throw``: mangled names of the type and its first bases, and what() if known."""
-
-    types: tuple[str, ...]
-    text: str | None
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from ..backends.native import (
     ObjectPath,
     ObjectRow,
     Passing,
-    ReturnAddress,
 )
 from ..backends.python import Answer, PythonRequest
 from ..shared.requests.base import Request
@@ -94,9 +93,6 @@ class SymbolFeed(Protocol):
 
 class CodeReading(Asking, Protocol):
     """Reads code: where functions and lines begin, instructions, calls."""
-
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
-        """Where the function returns to at whose first instruction the thread stands."""
 
 
 class Reading(Asking, Protocol):

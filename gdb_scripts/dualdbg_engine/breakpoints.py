@@ -15,8 +15,24 @@ from typing import Any, Sequence
 import gdb
 from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.requests.breakpoints import (
+    CountHits,
+    DeleteBreakpoints,
+    EvaluateCondition,
+    FormatLogText,
+    InsertAtFunction,
+    InsertBreakpoint,
+    InsertBreakpoints,
+    InsertCue,
+    InsertLogPoint,
+    ReadLastBreakpoint,
+    RequireThread,
+    SetBreakpoint,
+    TranslateCondition,
+)
 
 from . import blocks, taught, values
+from .registry import answers
 from .step_ends import top_of
 from .threads import newest_frame, os_thread, select_innermost, show_while
 
@@ -89,7 +105,8 @@ if int(gdb.VERSION.partition(".")[0]) >= 18:
     gdb.events.free_objfile.connect(_library_gone)
 
 
-def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
+@answers(InsertBreakpoints)
+def insert_breakpoints(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
     """Set breakpoints at these addresses for one thread; returns gdb's numbers for them.
 
     Where an inlined function begins, the function that calls it is shown. gdb would hide the inlined one by itself at
@@ -103,25 +120,28 @@ def insert_breakpoints(number: int, addresses: list[int]) -> list[int]:
             point = gdb.Breakpoint(
                 "*%d" % address, internal=begins is None
             )  # internal: gdb does not report them
-        point.thread = number
+        point.thread = gdb_thread
         numbers.append(_shown(point, address, blocks.caller_of(begins) if begins is not None else None))
     return numbers
 
 
-def insert_breakpoint(address: int, thread: int | None) -> int:
+@answers(InsertBreakpoint)
+def insert_breakpoint(address: int, gdb_thread: int | None = None) -> int:
     """Set a breakpoint for one thread, or for all; returns gdb's number."""
     with language.ours():
         point = gdb.Breakpoint("*%d" % address)
-    if thread is not None:
-        point.thread = thread
+    if gdb_thread is not None:
+        point.thread = gdb_thread
     return int(point.number)
 
 
-def require_thread(number: int, thread: int) -> None:
+@answers(RequireThread)
+def require_thread(number: int, gdb_thread: int) -> None:
     """Let a breakpoint stop in one thread only."""
-    breakpoint_of(number).thread = thread
+    breakpoint_of(number).thread = gdb_thread
 
 
+@answers(InsertCue)
 def insert_cue(address: int, register: str, value: int) -> int:
     """A breakpoint of the C library that stops only where the lower half of a register is ``value``, signed."""
     with language.ours():
@@ -139,18 +159,21 @@ def breakpoint_of(number: int) -> gdb.Breakpoint:
     raise gdb.GdbError("there is no breakpoint %d" % number)
 
 
+@answers(TranslateCondition)
 def condition_text(address: int, condition: str) -> str:
     """A condition of the user as gdb has to read it at an address."""
     return cython_frames.translated(condition, cython_frames.names_at(address))
 
 
+@answers(ReadLastBreakpoint)
 def last_breakpoint() -> int:
     """The number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 if none was set."""
     number = gdb.convenience_variable("bpnum")
     return 0 if number is None else int(number)
 
 
-def delete_breakpoints(numbers: list[int]) -> None:
+@answers(DeleteBreakpoints)
+def delete_breakpoints(numbers: Sequence[int]) -> None:
     """Delete breakpoints by number; those that are gone already are no error."""
     wanted = set(numbers)
     for point in gdb.breakpoints():
@@ -179,9 +202,13 @@ class FunctionPoint(gdb.Breakpoint):
         return _holds(self.of_frame)
 
 
-def insert_at_function(
-    address: int, inlined: str | None, thread: int | None = None, top: int | None = None
-) -> int:
+@answers(InsertAtFunction)
+def insert_at_function(address: int, inlined: str | None = None, gdb_thread: int | None = None) -> int:
+    """As :func:`function_point`, in any frame."""
+    return function_point(address, inlined, gdb_thread)
+
+
+def function_point(address: int, inlined: str | None, gdb_thread: int | None, top: int | None = None) -> int:
     """Set a breakpoint at which a function is shown though another one was inlined at its beginning.
 
     ``inlined`` is its name where it was inlined itself. Returns gdb's number, which is below zero for the others.
@@ -190,8 +217,8 @@ def insert_at_function(
     block = _inlined(address, inlined)
     point = FunctionPoint(address, internal=block is None)
     point.top = top
-    if thread is not None:
-        point.thread = thread
+    if gdb_thread is not None:
+        point.thread = gdb_thread
     return _shown(point, address, _whole(address, block))
 
 
@@ -228,8 +255,9 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
     return int(point.number)
 
 
-def set_internal(number: int, attribute: str, value: Any) -> None:
-    """Set an attribute of such a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
+@answers(SetBreakpoint)
+def set_breakpoint(number: int, attribute: str, value: Any) -> None:
+    """Set an attribute of a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
 
     gdb's own commands do not take numbers below zero. Where gdb objects to a watchpoint that is switched on again, its
     function was left, and there is nothing to watch any more.
@@ -243,8 +271,9 @@ def set_internal(number: int, attribute: str, value: Any) -> None:
     setattr(point, attribute, value)
 
 
-def internal_hits(number: int) -> int:
-    """How often an internal breakpoint was hit."""
+@answers(CountHits)
+def hits(number: int) -> int:
+    """How often a breakpoint was hit."""
     return int(breakpoint_of(number).hit_count)
 
 
@@ -301,14 +330,15 @@ class LogPoint(gdb.Breakpoint):
         return False
 
 
+@answers(InsertLogPoint)
 def insert_log_point(
     address: int,
     texts: Sequence[str],
     expressions: Sequence[str],
     condition: str | None,
     tid: int,
-    at_function: bool,
-    inlined: str | None,
+    at_function: bool = False,
+    inlined: str | None = None,
 ) -> int:
     """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number.
 
@@ -319,9 +349,10 @@ def insert_log_point(
     return _shown(point, address, block)
 
 
-def log_text(number: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
-    """The text of a log point for thread ``number``."""
-    select_innermost(number)
+@answers(FormatLogText)
+def log_text(gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
+    """The text of a log point for thread ``gdb_thread``."""
+    select_innermost(gdb_thread)
     with _NoCalls():
         return _text(texts, expressions)
 
@@ -345,8 +376,9 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
     return "".join(parts)
 
 
-def condition_holds(number: int, condition: str) -> bool:
-    """Whether a condition is true in the innermost frame of thread ``number``; an error says why it has no value."""
-    select_innermost(number)
+@answers(EvaluateCondition)
+def condition_holds(gdb_thread: int, condition: str) -> bool:
+    """Whether a condition is true in the innermost frame of a thread; an error says why it has no value."""
+    select_innermost(gdb_thread)
     with _NoCalls():
         return _truth(condition)

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import gdb
+from dualdbg_shared.requests.breakpoints import (
+    ReadCaughtObject,
+    ReadPanicText,
+    ReadThrownObject,
+    ThrownObject,
+)
 
 from .memory import read, string_at, word_at
+from .registry import answers
 from .threads import WORD, select_innermost
 
 _MOST_BASES = 16
@@ -25,53 +31,56 @@ _BUILT_IN = re.compile(r"[a-z]$")  # no class has such a base
 _MANGLED = re.compile(r"\*?[A-Z0-9][A-Za-z0-9_]*$")
 
 
-def thrown_object(number: int) -> dict[str, Any]:
+@answers(ReadThrownObject)
+def thrown_object(gdb_thread: int) -> ThrownObject:
     """At the entry of __cxa_throw(object, type, destructor): the mangled names of the type and its first bases.
 
     ``text`` is what() for types that are known to keep it in memory, else None.
     """
-    frame = select_innermost(number)
+    frame = select_innermost(gdb_thread)
     names = _ARGUMENTS.get(frame.architecture().name())
     if names is None:
-        return {"types": [], "text": None}
+        return ThrownObject((), None)
     thrown, type_ = (int(frame.read_register(name)) & WORD for name in names)
     return _object(thrown, type_)
 
 
-def caught_object(number: int) -> dict[str, Any]:
+@answers(ReadCaughtObject)
+def caught_object(gdb_thread: int) -> ThrownObject:
     """The same at the entry of __cxa_begin_catch(unwind header).
 
     In libstdc++ (unwind-cxx.h) the object lies behind the header; before that is __cxa_exception, which begins with the
     type. Of an exception that was thrown again by std::rethrow_exception, the word there is the object itself.
     """
-    frame = select_innermost(number)
+    frame = select_innermost(gdb_thread)
     names = _ARGUMENTS.get(frame.architecture().name())
     header = int(frame.read_register(names[0])) & WORD if names is not None else 0
     kind = word_at(header)
     if kind is None or kind & ~0xFF != _OF_LIBSTDCXX:
-        return {"types": [], "text": None}
+        return ThrownObject((), None)
     thrown = word_at(header - _BEFORE_HEADER) if kind & 0xFF else header + _HEADER
     if not thrown:
-        return {"types": [], "text": None}
+        return ThrownObject((), None)
     return _object(thrown, word_at(thrown - _HEADER - _BEFORE_HEADER))
 
 
-def _object(thrown: int, type_: int | None) -> dict[str, Any]:
+def _object(thrown: int, type_: int | None) -> ThrownObject:
     types = _types(type_)
     text = None
     if any(name in _WITH_TEXT_POINTER + _WITH_STRING for name in types):
         text = string_at(word_at(thrown + 8))
-    return {"types": types, "text": text}
+    return ThrownObject(tuple(types), text)
 
 
-def panic_text(number: int) -> str | None:
+@answers(ReadPanicText)
+def panic_text(gdb_thread: int) -> str | None:
     """At the entry of rust_panic(&mut dyn PanicPayload): the message; null where it cannot be read for certain.
 
     The vtable says how large the payload is (library/std/src/panicking.rs): a ``&str``, an ``Option<String>``, or a
     reference to the format and the String that the hook made of it. Of the words of a String, which Rust may order as
     it likes, the capacity is no smaller than the length, and the text is valid UTF-8.
     """
-    frame = select_innermost(number)
+    frame = select_innermost(gdb_thread)
     names = _ARGUMENTS.get(frame.architecture().name())
     if names is None:
         return None

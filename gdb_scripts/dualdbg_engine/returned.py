@@ -9,7 +9,9 @@ from typing import Dict, Optional
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.breakpoints import ReadStepResult, StepResult
 
+from .registry import answers
 from .threads import find_thread
 
 _noted: "Optional[Dict[str, str]]" = None
@@ -47,6 +49,7 @@ class Reading:
         _noted = result_rows.row(frame, self._kind, self._type, self._language, self._declared, call)
 
 
-def step_result() -> "Optional[Dict[str, str]]":
+@answers(ReadStepResult)
+def step_result() -> "Optional[StepResult]":
     """What the function that the last step was to leave has returned. None where it has not, or returns nothing."""
-    return _noted
+    return StepResult(**_noted) if _noted is not None else None

@@ -6,13 +6,21 @@ expressions: those depend on the language of the code.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Sequence
 
 import gdb
 from dualdbg_helpers import language
 from dualdbg_shared.libraries import is_system_source
+from dualdbg_shared.requests.breakpoints import (
+    FindCallerAtEntry,
+    InsertStepEnds,
+    ReturnAddress,
+    StepEndNumbers,
+    WantedResult,
+)
 
 from . import memory, returned
+from .registry import answers
 from .threads import WORD, find_thread, function_block, show_while
 
 _X86 = "i386:x86-64"
@@ -102,38 +110,40 @@ class _Catch(gdb.Breakpoint):
         return _register(gdb.newest_frame(), "sp") > self._pointer - _FRAME
 
 
+@answers(InsertStepEnds)
 def insert_step_ends(
-    number: int,
-    returns: list[list[int]],
-    pads: list[list[int]],
-    catches: list[list[int]],
-    result: "list[Any] | None",
-) -> list[list[int]]:
-    """Set breakpoints for thread ``number``; returns gdb's numbers, in four lists.
+    gdb_thread: int,
+    returns: "Sequence[tuple[int, int]]",
+    pads: "Sequence[tuple[int, int, bool]]",
+    catches: "Sequence[tuple[int, int]]",
+    result: "WantedResult | None" = None,
+) -> StepEndNumbers:
+    """Set breakpoints for a thread; returns gdb's numbers.
 
     ``returns``: where a call returns to, and the lowest stack pointer then. ``pads``: landing pads, the end of the
     frame, and whether they may be mute. ``catches``: addresses of ``__cxa_begin_catch``, and the stack pointer of the
     frame that calls it. ``result``: one more return, at which the step does not end but what the function has returned
     is read (:class:`returned.Reading`); where it is among ``returns`` too, it is one breakpoint.
     """
-    place = list(result[:2]) if result is not None else None
-    reading = returned.Reading(number, *result[2:]) if result is not None else None
+    place = (result.pc, result.sp) if result is not None else None
+    reading = returned.Reading(gdb_thread, *result[2:]) if result is not None else None
     with language.ours():
         landings = [
-            _landing(number, address, lowest, reading if [address, lowest] == place else None)
+            _landing(gdb_thread, address, lowest, reading if (address, lowest) == place else None)
             for address, lowest in returns
         ]
         notes = []
         if place is not None and place not in returns:
             may_watch = len(returns) < _LANDINGS and not _watches()
-            notes = [_landing(number, place[0], place[1], reading, True, may_watch)]
+            notes = [_landing(gdb_thread, place[0], place[1], reading, True, may_watch)]
         numbers = []
         for kind, rows in ((_Pad, pads), (_Catch, catches)):
             points = [kind("*%d" % row[0], internal=True) for row in rows]
             for point, (_, *where) in zip(points, rows):
-                point.wait_for(number, *where)
-            numbers.append([point.number for point in points])
-    return [landings, *numbers, notes]
+                point.wait_for(gdb_thread, *where)
+            numbers.append(tuple(point.number for point in points))
+    at_pads, at_catches = numbers
+    return StepEndNumbers(tuple(landings), at_pads, at_catches, tuple(notes))
 
 
 def _landing(
@@ -169,14 +179,15 @@ def _watches() -> bool:
     return any(point.type in kinds and point.number > 0 for point in gdb.breakpoints())  # ours are below 0
 
 
-def caller_at_entry(number: int) -> dict[str, int]:
-    """Where the function returns to at whose first instruction thread ``number`` stands, and the stack pointer then."""
-    find_thread(number).switch()
+@answers(FindCallerAtEntry)
+def caller_at_entry(gdb_thread: int) -> ReturnAddress:
+    """Where the function returns to at whose first instruction a thread stands, and the stack pointer then."""
+    find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     pointer = _register(frame, "sp")
     if frame.architecture().name().startswith(_X86):
-        return {"pc": int.from_bytes(memory.read(pointer, 8), "little"), "sp": pointer + 8}
-    return {"pc": _register(frame, "lr"), "sp": pointer}
+        return ReturnAddress(int.from_bytes(memory.read(pointer, 8), "little"), pointer + 8)
+    return ReturnAddress(_register(frame, "lr"), pointer)
 
 
 def _is_panic(exception: int) -> bool:

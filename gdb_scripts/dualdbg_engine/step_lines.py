@@ -6,8 +6,9 @@ control come to them behind it: such a step runs on to the caller.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Sequence
 
+from dualdbg_shared.requests.breakpoints import InsertStepLines
 from dualdbg_shared.requests.code import FindOtherLines, Visit
 
 from . import blocks, breakpoints
@@ -49,8 +50,11 @@ def other_lines(pc: int) -> list[Visit]:
     return rows
 
 
-def insert_step_lines(number: int, pc: int, top: int, places: list[list[Any]]) -> list[int]:
-    """Set breakpoints for thread ``number``, which stands at ``pc``; returns gdb's numbers of them.
+@answers(InsertStepLines)
+def insert_step_lines(
+    gdb_thread: int, pc: int, top: int, places: Sequence[tuple[int, str | None]]
+) -> list[int]:
+    """Set breakpoints for thread ``gdb_thread``, which stands at ``pc``; returns gdb's numbers of them.
 
     ``places``: addresses of :func:`other_lines`, and the name of the function where it was inlined. It is set to those
     that control may come to before all others. They stop in the frame that ends at ``top``, its canonical address.
@@ -62,7 +66,7 @@ def insert_step_lines(number: int, pc: int, top: int, places: list[list[Any]]) -
     names = dict(places)
     met = reached(following[pc], lambda address: [] if address in names else following[address])
     return [
-        breakpoints.insert_at_function(address, names[address], number, top)
+        breakpoints.function_point(address, names[address], gdb_thread, top)
         for address in sorted(met)
         if address in names
     ]

@@ -8,8 +8,10 @@ from functools import partial
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.breakpoints import InsertWatchpoint, WatchExpression
 
 from .deletions import when_gone
+from .registry import answers
 from .threads import find_frame
 
 # By their bytes, LP64.
@@ -20,6 +22,7 @@ _NAME = re.compile(r"[\s(*&:]*([A-Za-z_][\w:]*)")
 _variables: "dict[gdb.Breakpoint, int]" = {}  # the numbers of gdb's variables that have what is watched
 
 
+@answers(InsertWatchpoint)
 def insert_watchpoint(address: int, size: int, access: str) -> int:
     """Watch ``size`` bytes; returns gdb's number."""
     word = _WORDS.get(size)
@@ -48,8 +51,9 @@ def _unwatched(point: gdb.Breakpoint, name: str) -> None:
     gdb.set_convenience_variable(name, None)
 
 
-def watch_expression(number: "int | None", level: int, expression: str, access: str) -> "int | None":
-    """Watch the value of an expression in a frame of thread ``number``; returns gdb's number.
+@answers(WatchExpression)
+def watch_expression(gdb_thread: "int | None", level: int, expression: str, access: str) -> "int | None":
+    """Watch the value of an expression in a frame of thread ``gdb_thread``; returns gdb's number.
 
     gdb deletes it when the function of a local variable is left. With ``-location`` before the expression the memory is
     watched in which the value is now. Without a thread the expression has to begin with a global variable; None where
@@ -58,8 +62,8 @@ def watch_expression(number: "int | None", level: int, expression: str, access: 
     """
     where = expression.startswith(_LOCATION)
     expression = expression[len(_LOCATION) :] if where else expression
-    if number is not None:
-        find_frame(number, level).select()
+    if gdb_thread is not None:
+        find_frame(gdb_thread, level).select()
     elif not _is_global(expression):
         return None
     value = language.evaluate_for_user(expression)

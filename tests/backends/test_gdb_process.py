@@ -36,6 +36,7 @@ from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError, TargetGone
 from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
+from dualdbg.shared.requests.breakpoints import CountHits
 from tests import rows
 from tests.support import is_running, wait_until
 
@@ -160,15 +161,15 @@ def test_a_stop_that_cannot_be_read_is_a_stop(tmp_path: Path) -> None:
 def test_an_answer_that_cannot_be_read_fails_its_request_at_once(tmp_path: Path) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         with pytest.raises(ProtocolError):
-            await engine.hits(1)
-        with pytest.raises(ProtocolError, match="no number"):
-            await engine.hits(1)
+            await engine.delete_breakpoint(1)
+        with pytest.raises(ProtocolError, match=r"CountHits.* answered 'x'"):
+            await engine.ask(CountHits(1))
         with pytest.raises(CommandError, match="no such thing"):
-            await engine.hits(1)
+            await engine.delete_breakpoint(1)
 
     program = (
         "sys.stdin.readline(); out.write(b'1^done,bkpt=[{\\n'); out.flush()\n"
-        "sys.stdin.readline(); out.write(b'2^done,BreakpointTable={}\\n'); out.flush()\n"
+        "sys.stdin.readline(); out.write(b'~\"x\"\\n2^done\\n'); out.flush()\n"
         "sys.stdin.readline(); out.write(b'3^error,msg=\"no such thing\"\\n'); out.flush()\n"
         "time.sleep(600)\n"
     )

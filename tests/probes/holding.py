@@ -18,6 +18,7 @@ from dualdbg.patience import patient
 from dualdbg.resources import resource_directory
 from dualdbg.session import preloads
 from dualdbg.session.breakpoints.probes import Probes
+from dualdbg.shared.requests.breakpoints import InsertBreakpoint, SetBreakpoint
 from dualdbg.symbols.address_space import AddressSpace
 
 DEADLINE = patient(120.0)
@@ -45,11 +46,11 @@ class Held:
         self, address: int, condition: str | None = None, hits: int | None = None
     ) -> tuple[int, str | None]:
         """A breakpoint with a probe: gdb's number, and why there is no probe."""
-        number = await self.engine.insert_breakpoint(address)
+        number = await self.engine.ask(InsertBreakpoint(address))
         if condition is not None:
             await self.engine.set_condition(number, condition)
         if hits is not None:
-            await self.engine.ignore_hits(number, hits - 1)
+            await self.engine.ask(SetBreakpoint(number, "ignore_count", hits - 1))
         return number, await self.probes.put(number, address, condition, hits, None)
 
     async def stop(self) -> NativeStopped | NativeExited:

@@ -13,6 +13,19 @@ from typing import Any
 from dualdbg.backends.native import Access
 from dualdbg.model import NativeFrame, Reason
 from dualdbg.resources import resource_directory
+from dualdbg.shared.requests.breakpoints import (
+    DeleteBreakpoints,
+    FormatLogText,
+    InsertBreakpoint,
+    InsertBreakpoints,
+    InsertCue,
+    InsertLogPoint,
+    InsertWatchpoint,
+    ReadLastBreakpoint,
+    ReadPanicText,
+    ReadThrownObject,
+    RequireThread,
+)
 from dualdbg.shared.requests.code import (
     Disassemble,
     FindCalls,
@@ -71,23 +84,23 @@ Command = Callable[[Driver, int, int], Awaitable[Any]]
 
 async def _breakpoint(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    number = await native.insert_breakpoint(pc, thread)
-    await native.require_thread(number, thread)
+    number = await native.ask(InsertBreakpoint(pc, thread))
+    await native.ask(RequireThread(number, thread))
     await native.delete_breakpoint(number)
-    number = await native.insert_cue(
-        pc, "rdi" if await native.ask(ReadArchitecture()) == "x86-64" else "x0", -5
+    number = await native.ask(
+        InsertCue(pc, "rdi" if await native.ask(ReadArchitecture()) == "x86-64" else "x0", -5)
     )
     await native.delete_breakpoint(number)
-    several = await native.insert_breakpoints(thread, [pc, pc + 1])
-    await native.delete_breakpoints(several)
+    several = await native.ask(InsertBreakpoints(thread, [pc, pc + 1]))
+    native.tell(DeleteBreakpoints(several))
     return len(several)
 
 
 async def _log_point(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
-    number = await native.insert_log_point(pc, ["x", ""], ["1"], None, 0)
+    number = await native.ask(InsertLogPoint(pc, ["x", ""], ["1"], None, 0))
     await native.delete_breakpoint(number)
-    return await native.log_text(thread, ["x", ""], ["1"])
+    return await native.ask(FormatLogText(thread, ["x", ""], ["1"]))
 
 
 async def _watch(driver: Driver, thread: int, pc: int) -> object:
@@ -99,7 +112,7 @@ async def _watch(driver: Driver, thread: int, pc: int) -> object:
         (3, Access.WRITE),
         (1, Access.READ_WRITE),
     ):
-        await native.delete_breakpoint(await native.watch(sp & ~15, size, access))
+        await native.delete_breakpoint(await native.ask(InsertWatchpoint(sp & ~15, size, access.value)))
     return True
 
 
@@ -172,9 +185,9 @@ async def _memory(driver: Driver, thread: int, pc: int) -> object:
 async def _numbers(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
     await native.ask(ListThreads())
-    await native.last_breakpoint()
+    await native.ask(ReadLastBreakpoint())
     code = await native.ask(ReadSignalCode())
-    return code, await native.panic_text(thread), (await native.thrown_object(thread)).types
+    return code, await native.ask(ReadPanicText(thread)), (await native.ask(ReadThrownObject(thread))).types
 
 
 COMMANDS: dict[str, Command] = {

@@ -14,6 +14,7 @@ import pytest
 from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
+from dualdbg.shared.requests.breakpoints import CountInternalHits, InsertAtFunction, InsertBreakpoints
 from dualdbg.shared.requests.code import FindFunctionBodies
 from dualdbg.symbols.address_space import Module
 from tests import support
@@ -151,7 +152,7 @@ def test_symbols_that_gdb_needs_at_a_stop_stay(
         reader, native = driver.session.inspector.reader, driver.session.native
 
         async def hidden(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
-            return [await native.insert_at_function(one, None, gdb_thread) for one in addresses]
+            return [await native.ask(InsertAtFunction(one, None, gdb_thread)) for one in addresses]
 
         monkeypatch.setattr(
             native, "insert_breakpoints", hidden
@@ -187,13 +188,13 @@ def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
         assert reader.has_more_to_read is has_copy and reader.is_prepared(module)
         (add,) = driver.session.code.image.find("add", [module])
         places = await driver.session.native.ask(FindFunctionBodies([add.address]))
-        (number,) = await driver.session.native.insert_breakpoints(1, places)
+        (number,) = await driver.session.native.ask(InsertBreakpoints(1, places))
         rows = await driver.session.breakpoints.add("call_back if value == 10.0")
         assert not reader.has_more_to_read
         assert any(one.address for row in rows for one in row.locations)
         assert await driver.session.native.ask(FindFunctionBodies([add.address])) == places
         stop = await driver.resume()
-        assert await driver.session.native.internal_hits(number) == 1  # it is where it was
+        assert await driver.session.native.ask(CountInternalHits(number)) == 1  # it is where it was
         assert name(stop.frame) == "(anonymous namespace)::call_back"
         values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
         assert ("value", "10") in [(one.name, one.value) for one in values]

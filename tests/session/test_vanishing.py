@@ -21,6 +21,13 @@ from dualdbg.session.breakpoints.table import BreakpointTable
 from dualdbg.session.breakpoints.throw_origins import ThrowOrigins
 from dualdbg.shared.elf import SHF_COMPRESSED, Section
 from dualdbg.shared.requests.base import Request
+from dualdbg.shared.requests.breakpoints import (
+    CountHits,
+    InsertAtFunction,
+    InsertBreakpoint,
+    SetBreakpoint,
+    TranslateCondition,
+)
 from dualdbg.shared.requests.code import CodeAddress, FindFunctionBody, FindLineLocations, FunctionAddress
 from dualdbg.symbols.callables.python_functions import NoFunction
 from dualdbg.symbols.gdb_feed.policy import Load
@@ -92,12 +99,20 @@ class Gdb:
         self.happens: Callable[[], None] = lambda: None
         self._last = 0
         self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
+            CountHits: lambda number: 0,
+            SetBreakpoint: lambda number, attribute, value: None,
+            TranslateCondition: lambda address, condition: condition,
             FindFunctionBody: lambda address: FunctionAddress(address, "some.c", 3, address == 0x2000),
             FindLineLocations: lambda file, line: [CodeAddress(at, file, line) for at in (0x1000, 0x2000)],
         }
 
     async def ask(self, request: Request[Any]) -> Any:
         await self.moment()
+        if isinstance(request, (InsertBreakpoint, InsertAtFunction)):
+            self._last += 1
+            self.breakpoints.add(self._last)
+            await self.moment()
+            return self._last
         return self._answers[type(request)](*request)
 
     async def moment(self) -> None:
@@ -106,16 +121,6 @@ class Gdb:
         self.calls += 1
         for _ in range(3):
             await asyncio.sleep(0)
-
-    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
-        await self.moment()
-        self._last += 1
-        self.breakpoints.add(self._last)
-        await self.moment()
-        return self._last
-
-    async def insert_at_function(self, address: int, inlined: str | None = None) -> int:
-        return await self.insert_breakpoint(address)
 
     async def delete_breakpoint(self, number: int) -> None:
         await self.moment()
@@ -129,17 +134,6 @@ class Gdb:
 
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
         await self.moment()
-
-    async def condition_text(self, address: int, condition: str) -> str:
-        await self.moment()
-        return condition
-
-    async def ignore_hits(self, number: int, count: int) -> None:
-        await self.moment()
-
-    async def hits(self, number: int) -> int:
-        await self.moment()
-        return 0
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         await self.moment()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ...known.generated_code import WRAPPERS, is_kernel_library, is_model_library
 from ...model import ProgramLine
+from ...shared.requests.breakpoints import InsertBreakpoint
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.torch.compiled_code import beside, names_file, of_model
 from ..engines import NativeEngine
@@ -66,7 +67,7 @@ class CompiledKernels:
         if module in self._watched.values():
             return
         for place in (place for name in WRAPPERS for place in self._named(name, module)):
-            self._watched[await self._native.insert_breakpoint(place.address)] = module
+            self._watched[await self._native.ask(InsertBreakpoint(place.address))] = module
 
     def _named(self, name: str, module: Module) -> tuple[LoadedFunction, ...]:
         """The function alone, without the bodies of parallel regions that the compiler takes out of it."""

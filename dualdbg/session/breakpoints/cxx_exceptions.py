@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ...backends.native import ThrownObject
 from ...known.binding_layers import is_rust_library
 from ...known.runtime_functions import is_runtime_function
 from ...known.throwers import PANIC
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_cxx_library
+from ...shared.requests.breakpoints import ReadCaughtObject, ReadPanicText, ReadThrownObject, ThrownObject
 from ...symbols.names.demangle import demangle
 from ..engines import NativeEngine
 
@@ -82,13 +82,13 @@ def _is_site(frame: object) -> bool:
 async def read_throw(native: NativeEngine, gdb_thread: int, function: str | None) -> Throw:
     """What a thread that stands at the entry of a thrower, ``function``, throws."""
     if function is not None and "rust_panic" in function:
-        return Throw((PANIC,), await native.panic_text(gdb_thread))
-    return _read(await native.thrown_object(gdb_thread))
+        return Throw((PANIC,), await native.ask(ReadPanicText(gdb_thread)))
+    return _read(await native.ask(ReadThrownObject(gdb_thread)))
 
 
 async def read_catch(native: NativeEngine, gdb_thread: int) -> Throw:
     """What a handler takes, whose thread stands at the entry of ``__cxa_begin_catch``."""
-    return _read(await native.caught_object(gdb_thread))
+    return _read(await native.ask(ReadCaughtObject(gdb_thread)))
 
 
 def _read(thrown: ThrownObject) -> Throw:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...shared.requests.breakpoints import InsertBreakpoint
 from ...shared.requests.threads import ReadArchitecture, ReadMemory, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, LoadedFunction
@@ -39,13 +40,15 @@ class IndirectFunctions:
     async def watch(self, place: LoadedFunction) -> None:
         """Stop when the resolver runs."""
         if all(one.address != place.address for one in self._resolvers.values()):
-            self._resolvers[await self._native.insert_breakpoint(place.address)] = place
+            self._resolvers[await self._native.ask(InsertBreakpoint(place.address))] = place
 
     async def at_stop(self, gdb_number: int, gdb_thread: int) -> Chosen | bool:
         """What a stop at a resolver or behind it tells; True at its entry, False at any other stop."""
         place = self._resolvers.get(gdb_number)
         if place is not None:
-            number = await self._native.insert_breakpoint(await self._return_address(gdb_thread), gdb_thread)
+            number = await self._native.ask(
+                InsertBreakpoint(await self._return_address(gdb_thread), gdb_thread)
+            )
             self._returns[number] = place
             return True
         place = self._returns.pop(gdb_number, None)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from ...model import BreakpointKind, BreakpointSpec
 from ...shared import libraries
+from ...shared.requests.breakpoints import InsertBreakpoint
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
@@ -57,11 +58,11 @@ class OperatorRegistrations:
         for module in arrived:
             if names and self._loaded is None and libraries.is_torch_python(module.path):
                 for place in self._image.find(_LOADED, [module]):
-                    self._loaded = await self._native.insert_breakpoint(place.address)
+                    self._loaded = await self._native.ask(InsertBreakpoint(place.address))
         if self._number is not None or not any(mentions(one, name) for name in names for one in arrived):
             return
         for place in self._image.find(REGISTER):
-            self._number = await self._native.insert_breakpoint(place.address)
+            self._number = await self._native.ask(InsertBreakpoint(place.address))
             return
 
     def program_replaced(self) -> None:

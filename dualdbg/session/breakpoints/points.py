@@ -11,6 +11,16 @@ from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...model import Breakpoint, BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
+from ...shared.requests.breakpoints import (
+    CountHits,
+    InsertAtFunction,
+    InsertBreakpoint,
+    InsertLogPoint,
+    InsertWatchpoint,
+    SetBreakpoint,
+    TranslateCondition,
+    WatchExpression,
+)
 from ...shared.requests.threads import ListThreads
 from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
@@ -246,7 +256,7 @@ class Points:
     ) -> None:
         """Watch memory. It is shared with no other."""
         try:
-            number = await self._native.watch(address, size, access)
+            number = await self._native.ask(InsertWatchpoint(address, size, access.value))
         except CommandError as error:
             wanted.message = error.message
             return
@@ -261,7 +271,7 @@ class Points:
         """
         thread, level = frame if frame is not None else (None, 0)
         spec = wanted.spec
-        number = await self._native.watch_expression(thread, level, spec.subject, spec.access or "write")
+        number = await self._native.ask(WatchExpression(thread, level, spec.subject, spec.access or "write"))
         if number is None:
             wanted.message = "no global variable of that name is loaded yet, as far as debug info tells"
             return
@@ -389,17 +399,17 @@ class Points:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
             rest = (spec.condition, tid, kind.at_function, kind.inlined)
-            number = await self._native.insert_log_point(address, texts, expressions, *rest)
+            number = await self._native.ask(InsertLogPoint(address, texts, expressions, *rest))
             return Point(number, prints=True)
         if kind.at_function:
-            number = await self._native.insert_at_function(address, kind.inlined)
+            number = await self._native.ask(InsertAtFunction(address, kind.inlined))
         else:
-            number = await self._native.insert_breakpoint(address)
+            number = await self._native.ask(InsertBreakpoint(address))
         gdb_thread = await self._gdb_thread(spec)
         # gdb might find something else of an argument's name.
         condition = None if kind.is_about_arguments else spec.condition
         if condition is not None and not kind.at_function and self._image.language_at(address) == "cython":
-            condition = await self._native.condition_text(address, condition)
+            condition = await self._native.ask(TranslateCondition(address, condition))
         if condition is not None or gdb_thread is not None:
             await self._set_condition(wanted, number, condition, gdb_thread)
         point = Point(number)
@@ -432,19 +442,20 @@ class Points:
         """Let gdb pass over the first hits by itself, but not where several places count together."""
         assert wanted.spec.hits is not None
         if not wanted.locations:
-            await self._native.ignore_hits(point.number, max(wanted.spec.hits - 1 - wanted.passed_over, 0))
+            passed = max(wanted.spec.hits - 1 - wanted.passed_over, 0)
+            await self._native.ask(SetBreakpoint(point.number, "ignore_count", passed))
             point.ignores = True
             return
         for other in self._points_of(wanted):
             if other.ignores:
                 wanted.passed_over += await self._times(other)
                 other.ignores = False
-                await self._native.ignore_hits(other.number, 0)
+                await self._native.ask(SetBreakpoint(other.number, "ignore_count", 0))
 
     def _points_of(self, wanted: Wanted) -> list[Point]:
         return [self._points[key] for key in wanted.locations if key in self._points]
 
     async def _times(self, point: Point) -> int:
-        hits = await self._native.hits(point.number)
+        hits = await self._native.ask(CountHits(point.number))
         in_target = point.todo is not None and point.todo.hits is not None
         return hits + (await self._native.probe_hits(point.number) if in_target else 0)

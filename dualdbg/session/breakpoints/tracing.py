@@ -19,6 +19,7 @@ from ...probes.placement import CannotPlace
 from ...probes.recording import PythonPlaces, Shared
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
+from ...shared.requests.breakpoints import DeleteBreakpoints, InsertBreakpoint
 from ...shared.requests.threads import ListThreads, ReadMemory, ReadRegisters
 from ...snapshot.cpython.layout import PythonLayout, layout_of
 from ...snapshot.cpython.reader import Interpreter, find_interpreter
@@ -266,7 +267,7 @@ class Tracing:
         if number != self._entry:
             return False
         self._entry = None
-        await self.native.delete_breakpoints([number])
+        self.native.tell(DeleteBreakpoints([number]))
         return True
 
     async def _watch_entry(self) -> None:
@@ -274,12 +275,12 @@ class Tracing:
             words = struct.iter_unpack("=2Q", Path(f"/proc/{self.image.pid}/auxv").read_bytes())
             place = dict(words).get(_AT_ENTRY)
             if place:
-                self._entry = await self.native.insert_breakpoint(place)
+                self._entry = await self.native.ask(InsertBreakpoint(place))
 
     async def _watch_end(self) -> None:
         places = self.image.find("Py_FinalizeEx", self.image.modules)
         if self._end is None and self.before_end is not None and places:
-            self._end = await self.native.insert_breakpoint(places[0].address)
+            self._end = await self.native.ask(InsertBreakpoint(places[0].address))
 
     async def wish(self, near: int, is_entry: bool, has_condition: bool, manner: Manner) -> recording.Trace:
         """What a new probe is to do. ``near``: memory of the target where a name may be written.

@@ -30,6 +30,7 @@ from ...model import (
 )
 from ...patience import patient
 from ...shared.libraries import is_system
+from ...shared.requests.breakpoints import FormatLogText
 from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
@@ -384,7 +385,7 @@ class Inspector:
 
     async def write_log(self, text: str, gdb_thread: int) -> None:
         """Print the text of a log point. Its expressions are evaluated in the thread's innermost frame."""
-        written = await self._native.log_text(gdb_thread, *split_log(text))
+        written = await self._native.ask(FormatLogText(gdb_thread, *split_log(text)))
         self._loop.tell(Output("log", f"{written}\n"))
 
     # -- variables and expressions ----------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...backends import python as debugpy
 from ...model import PythonFrame
 from ...shared.libraries import is_c_library
+from ...shared.requests.breakpoints import DeleteBreakpoints, InsertCue
 from ...shared.requests.code import FindFunctionBodies
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...waiting import together
@@ -123,13 +124,13 @@ class LineWatch:
     async def _remove_beacon(self) -> None:
         if self.beacon is not None:
             number, self.beacon = self.beacon, None
-            await self._native.delete_breakpoints([number])
+            self._native.tell(DeleteBreakpoints([number]))
 
     async def _set_beacon(self) -> None:
         place = self._address_of_beacon() if self.beacon is None else None
         if place is not None:
             register = _FIRST_ARGUMENT[await self._native.ask(ReadArchitecture())]
-            self.beacon = await self._native.insert_cue(place, register, -1)
+            self.beacon = await self._native.ask(InsertCue(place, register, -1))
 
     def _address_of_beacon(self) -> int | None:
         """The address of the cue. It is looked up once in the files that are mapped."""

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable, Sequence
 from functools import partial
 
-from ...backends.native import PYTHON_OBJECT, StepEndNumbers, WantedResult
+from ...backends.native import PYTHON_OBJECT
+from ...shared.requests.breakpoints import (
+    DeleteBreakpoints,
+    InsertAtFunction,
+    InsertBreakpoints,
+    InsertStepEnds,
+    InsertStepLines,
+    StepEndNumbers,
+    WantedResult,
+)
 from ...shared.requests.code import FindFunctionBodies, FindFunctionVisits, FindLinesOfSource
 from ...shared.requests.threads import ReadArchitecture
 from ...symbols.address_space import Module
@@ -62,7 +71,7 @@ class MomentaryBreakpoints:
             await (work() if is_held else self._halting.interrupted(work))
         if places.detour is not None:
             if momentary.detours:
-                await self._native.delete_breakpoints(list(momentary.detours))
+                self._native.tell(DeleteBreakpoints(list(momentary.detours)))
                 momentary.inserted -= set(momentary.detours)
             place = (places.detour.pc, places.detour.sp or 0)
             numbers = await self._ends_at(momentary, gdb_thread, [place])
@@ -78,7 +87,7 @@ class MomentaryBreakpoints:
                 one.address: one.function for one in await self._native.ask(FindFunctionVisits(inlined))
             }
             for visit, function in visits.items():
-                insertion = self._native.insert_at_function(visit, function, gdb_thread)
+                insertion = self._native.ask(InsertAtFunction(visit, function, gdb_thread))
                 (number,) = await self._kept(momentary, _as_list(insertion))
                 momentary.entries[number] = visit
             around = {start for start, end, _ in inlined if any(start <= visit < end for visit in visits)}
@@ -164,7 +173,7 @@ class MomentaryBreakpoints:
         """Remove the breakpoints of a step, perhaps of one that did not begin."""
         momentary.is_over = True
         if momentary.numbers:
-            await self._native.delete_breakpoints(momentary.numbers)
+            self._native.tell(DeleteBreakpoints(momentary.numbers))
 
     async def all_or_none(self, work: Awaitable[None], momentary: Momentary) -> None:
         """Do the work, which adds breakpoints to ``momentary``. They are removed where it fails or is given up."""
@@ -265,7 +274,7 @@ class MomentaryBreakpoints:
 
     async def _at_lines(self, lines: OtherLines, gdb_thread: int, momentary: Momentary) -> list[int]:
         places = [(place.address, place.inlined) for place in lines.places]
-        insertion = self._native.insert_step_lines(gdb_thread, lines.pc, lines.top, places)
+        insertion = self._native.ask(InsertStepLines(gdb_thread, lines.pc, lines.top, places))
         return await self._kept(momentary, insertion)
 
     async def _at(self, addresses: Iterable[int], gdb_thread: int, momentary: Momentary) -> dict[int, int]:
@@ -273,7 +282,7 @@ class MomentaryBreakpoints:
         wanted = sorted(set(addresses))
         if not wanted:
             return {}
-        numbers = await self._kept(momentary, self._native.insert_breakpoints(gdb_thread, wanted))
+        numbers = await self._kept(momentary, self._native.ask(InsertBreakpoints(gdb_thread, wanted)))
         return dict(zip(numbers, wanted, strict=True))
 
     async def _ends_at(
@@ -286,7 +295,7 @@ class MomentaryBreakpoints:
         result: WantedResult | None = None,
     ) -> StepEndNumbers:
         async def insert() -> StepEndNumbers:
-            numbers = await self._native.insert_step_ends(gdb_thread, returns, pads, catches, result)
+            numbers = await self._native.ask(InsertStepEnds(gdb_thread, returns, pads, catches, result))
             await self._note(momentary, [*numbers.notes, *numbers.returns, *numbers.pads, *numbers.catches])
             return numbers
 
@@ -305,7 +314,7 @@ class MomentaryBreakpoints:
     async def _note(self, momentary: Momentary, numbers: list[int]) -> None:
         """What gdb has inserted is the step's, unless that ended meanwhile: a stop was still read for it."""
         if momentary.is_over:
-            await self._native.delete_breakpoints(numbers)
+            self._native.tell(DeleteBreakpoints(numbers))
         else:
             momentary.inserted.update(numbers)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends import events as engine
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
+from ...shared.requests.breakpoints import FindCallerAtEntry, ReadStepResult
 from ...shared.requests.code import FindCallTarget
 from ...shared.requests.threads import ReadRegisters
 from ..breakpoint_engines import NativeBreakpointEngine
@@ -84,7 +85,7 @@ class ArrivalReader:
 
     async def result(self, left: str | None) -> Value | None:
         """What the function of this name has returned, which the step was to leave; None where it has not."""
-        found = await self._native.step_result() if left is not None else None
+        found = await self._native.ask(ReadStepResult()) if left is not None else None
         if found is None:
             return None
         return Value(f"{RETURNED}{left}", found.type, found.value, Language.NATIVE)
@@ -108,10 +109,10 @@ class ArrivalReader:
         arrival.pointed_to = target if target is not None and self._code.is_wanted(target) else None
 
     async def _called_from(self, arrival: Arrival) -> None:
-        arrival.called_from = (await self._native.caller_at_entry(arrival.stop.gdb_thread or 1)).pc
+        arrival.called_from = (await self._native.ask(FindCallerAtEntry(arrival.stop.gdb_thread or 1))).pc
 
     async def _caller(self, arrival: Arrival) -> None:
-        place = await self._native.caller_at_entry(arrival.stop.gdb_thread or 1)
+        place = await self._native.ask(FindCallerAtEntry(arrival.stop.gdb_thread or 1))
         arrival.caller = NativeFrame(0, place.pc, sp=place.sp)
 
     async def _stack_pointer(self, arrival: Arrival) -> int:

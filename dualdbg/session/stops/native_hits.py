@@ -9,6 +9,7 @@ from ...backends import events as engine
 from ...errors import CommandError
 from ...model import BreakpointKind, Layer
 from ...shared.libraries import is_foreign
+from ...shared.requests.breakpoints import EvaluateCondition, ReadLastBreakpoint
 from ...shared.requests.threads import ListThreads
 from ...stacks.roles import is_evaluation_loop, is_our_call
 from ...symbols.locspec.outermost import calls_on
@@ -47,11 +48,11 @@ class NativeHits:
 
     async def ask_gdb(self, command: str) -> str:
         """gdb's answer to a command of the user. The breakpoints that it sets are the user's. gdb holds the target."""
-        before = await self._native.last_breakpoint()
+        before = await self._native.ask(ReadLastBreakpoint())
         try:
             return await self._native.user_command(command)
         finally:
-            self.of_gdb.update(range(before + 1, await self._native.last_breakpoint() + 1))
+            self.of_gdb.update(range(before + 1, await self._native.ask(ReadLastBreakpoint()) + 1))
 
     async def at_breakpoint(self, event: engine.NativeStopped) -> Met:
         """The user's breakpoints that stop here, at a breakpoint or watchpoint, and what is to be said of it.
@@ -107,7 +108,7 @@ class NativeHits:
             watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
             if spec.condition is not None and not watches:  # gdb has evaluated the condition of a watchpoint
                 try:
-                    if not await self._native.condition_holds(thread, spec.condition):
+                    if not await self._native.ask(EvaluateCondition(thread, spec.condition)):
                         continue
                 except CommandError as error:
                     if await table.native_condition_failed(id):

@@ -21,14 +21,13 @@ class Request(Tuple[Any, ...], Generic[Answer]):
 
     ``module`` is the module of ``dualdbg_engine`` that answers; gdb imports it at the first request. ``takes_long``:
     the answer may need the debug info of large libraries. ``is_constant``: it stays the same until the process runs
-    another program. ``undone``: gdb undoes a call of a function of the target in which the target stops.
+    another program.
     """
 
     # Without annotations: those would be fields.
     module = ""
     takes_long = False
     is_constant = False
-    undone = False
     _fields = ()  # type: Tuple[str, ...]
     _defaults = {}  # type: Any
     answer_type = None  # type: Any
@@ -43,6 +42,11 @@ class Request(Tuple[Any, ...], Generic[Answer]):
         cls._defaults = {name: cls.__dict__[name] for name in cls._fields if name in cls.__dict__}
         for at, name in enumerate(cls._fields):
             setattr(cls, name, property(itemgetter(at)))
+
+    @property
+    def undone(self) -> bool:
+        """Whether gdb undoes a call of a function of the target in which the target stops."""
+        return False
 
     if TYPE_CHECKING:
 

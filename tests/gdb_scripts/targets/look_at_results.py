@@ -8,6 +8,7 @@ import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
 from dualdbg_engine import breakpoints, returned, step_ends, values
+from dualdbg_shared.requests.breakpoints import WantedResult
 
 kinds = json.loads(os.environ["DUALDBG_TEST_KINDS"])  # None: debug info has it
 gdb.execute("break main")
@@ -22,7 +23,7 @@ for number, kind in enumerate(kinds):
     assert gdb.selected_frame().pc() == entry, gdb.selected_frame().name()
     place = step_ends.caller_at_entry(1)
     numbers = step_ends.insert_step_ends(
-        1, [], [], [], [place["pc"], place["sp"], kind, True, [entry, first, last + 4]]
+        1, [], [], [], WantedResult(place.pc, place.sp, kind, True, (entry, first, last + 4))
     )
     gdb.execute("tbreak between")
     gdb.execute("continue")
@@ -31,6 +32,6 @@ for number, kind in enumerate(kinds):
     want = None
     if kind is None:
         want = values.shown_text(gdb.parse_and_eval(f"want_{number}"))
-    found.append((row and (row["type"], row["value"]), want))
+    found.append((row and (row.type, row.value), want))
     breakpoints.delete_breakpoints([one for some in numbers for one in some])
 print("answer: " + json.dumps(found))

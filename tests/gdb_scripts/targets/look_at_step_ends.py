@@ -8,6 +8,7 @@ import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
 from dualdbg_engine import breakpoints, returned, step_ends
+from dualdbg_shared.requests.breakpoints import WantedResult
 
 gdb.execute("break deeper")
 gdb.execute("run")
@@ -20,7 +21,7 @@ for case in ("alone", "with the user's"):
         [one.pc(), int(one.read_register("sp")) & step_ends.WORD]
         for one in (frame.older().older(), frame.older())
     )
-    numbers = step_ends.insert_step_ends(1, [ends], [], [], [*notes, None, True])
+    numbers = step_ends.insert_step_ends(1, [ends], [], [], WantedResult(*notes))
     (note,) = numbers[-1]
     kind = next(one.type for one in gdb.breakpoints() if one.number == note)
     gdb.execute("disable 1")
@@ -29,7 +30,7 @@ for case in ("alone", "with the user's"):
     answer[case] = [
         kind == gdb.BP_ACCESS_WATCHPOINT,
         gdb.newest_frame().name(),
-        returned.step_result()["value"],
+        returned.step_result().value,
     ]
     breakpoints.delete_breakpoints([one for some in numbers for one in some])
     gdb.execute("enable 1")

@@ -8,17 +8,11 @@ from functools import partial
 from typing import Any
 
 from dualdbg.backends.events import NativeRefused, NativeWentOn, StopCause
-from dualdbg.backends.native import (
-    Access,
-    Move,
-    ReturnAddress,
-    StepEndNumbers,
-    StepResult,
-    WantedResult,
-)
+from dualdbg.backends.native import Move
 from dualdbg.errors import AnswerOwed, CommandError, EngineLost
-from dualdbg.shared.requests import code, threads
+from dualdbg.shared.requests import breakpoints, code, threads
 from dualdbg.shared.requests.base import Request
+from dualdbg.shared.requests.breakpoints import ReturnAddress, StepEndNumbers
 
 from .world import Point, World
 
@@ -45,6 +39,14 @@ class FakeGdb:
         self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
 
         self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
+            breakpoints.DeleteBreakpoints: self._delete_step_breakpoints,
+            breakpoints.EvaluateCondition: self._evaluate_condition,
+            breakpoints.FindCallerAtEntry: lambda gdb_thread: ReturnAddress(0x180, 64),
+            breakpoints.InsertBreakpoint: lambda address, gdb_thread: self._new_point(),
+            breakpoints.InsertBreakpoints: self._set_all,
+            breakpoints.InsertStepEnds: self._insert_step_ends,
+            breakpoints.InsertWatchpoint: lambda *words: self._new_point(StopCause.WATCHPOINT),
+            breakpoints.ReadStepResult: lambda: None,
             code.FindFunctionBodies: list,
             code.FindLinesOfSource: lambda address: [],
             threads.ListThreads: lambda: dict(world.threads),
@@ -58,6 +60,12 @@ class FakeGdb:
     async def ask(self, request: Request[Any], deadline: float | None = None) -> Any:
         answer = partial(self._answers[type(request)], *request)
         return answer() if request.is_constant else await self._command(answer)
+
+    def tell(self, request: Request[None]) -> None:
+        if not self._world.gdb_alive or self.closed:
+            raise EngineLost("gdb is gone")
+        given = asyncio.ensure_future(self.ask(request))
+        given.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _was_sent_by_terminal(self) -> bool:
         who = self._world.interrupt_sender
@@ -134,9 +142,6 @@ class FakeGdb:
         else:
             self._world.report(NativeWentOn())
 
-    async def caller_at_entry(self, gdb_thread: int) -> ReturnAddress:
-        return await self._command(lambda: ReturnAddress(0x180, 64))
-
     async def interrupt(self) -> None:
         def send() -> None:
             if self._world.chance.random() < 0.03:
@@ -181,12 +186,6 @@ class FakeGdb:
 
     # -- breakpoints of the user -------------------------------------------------------------------
 
-    async def insert_breakpoint(self, address: int, gdb_thread: int | None = None) -> int:
-        return await self._command(self._new_point)
-
-    async def watch(self, address: int, size: int, access: Access) -> int:
-        return await self._command(lambda: self._new_point(StopCause.WATCHPOINT))
-
     def _new_point(self, cause: StopCause = StopCause.BREAKPOINT) -> int:
         if self._world.chance.random() < 0.05:
             raise CommandError("gdb: Cannot access memory")
@@ -207,13 +206,10 @@ class FakeGdb:
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
         await self._command()
 
-    async def condition_holds(self, gdb_thread: int, condition: str) -> bool:
-        def look() -> bool:
-            if self._world.chance.random() < 0.1:
-                raise CommandError('gdb: No symbol "x" in current context.')
-            return self._world.chance.random() < 0.5
-
-        return await self._command(look)
+    def _evaluate_condition(self, gdb_thread: int, condition: str) -> bool:
+        if self._world.chance.random() < 0.1:
+            raise CommandError('gdb: No symbol "x" in current context.')
+        return self._world.chance.random() < 0.5
 
     # -- threads that are kept from running --------------------------------------------------------
 
@@ -242,34 +238,21 @@ class FakeGdb:
         self._world.step_breakpoints[self._number] = gdb_thread
         return self._number
 
-    async def insert_breakpoints(self, gdb_thread: int, addresses: Sequence[int]) -> list[int]:
-        return await self._command(lambda: [self._set_breakpoint(gdb_thread) for _ in addresses])
+    def _set_all(self, gdb_thread: int, rows: Sequence[object]) -> list[int]:
+        return [self._set_breakpoint(gdb_thread) for _ in rows]
 
-    async def insert_step_ends(
+    def _insert_step_ends(
         self,
         gdb_thread: int,
-        returns: Sequence[tuple[int, int]],
-        pads: Sequence[tuple[int, int]],
-        catches: Sequence[tuple[int, int]],
-        result: WantedResult | None = None,
+        returns: Sequence[object],
+        pads: Sequence[object],
+        catches: Sequence[object],
+        result: object,
     ) -> StepEndNumbers:
-        def set_them() -> StepEndNumbers:
-            if self._world.chance.random() < 0.2:
-                raise CommandError("gdb: cannot access memory")
-            return StepEndNumbers(
-                tuple(self._set_breakpoint(gdb_thread) for _ in returns),
-                tuple(self._set_breakpoint(gdb_thread) for _ in pads),
-                tuple(self._set_breakpoint(gdb_thread) for _ in catches),
-            )
+        if self._world.chance.random() < 0.2:
+            raise CommandError("gdb: cannot access memory")
+        return StepEndNumbers(*(tuple(self._set_all(gdb_thread, one)) for one in (returns, pads, catches)))
 
-        return await self._command(set_them)
-
-    async def step_result(self) -> StepResult | None:
-        return await self._command(lambda: None)
-
-    async def delete_breakpoints(self, numbers: Sequence[int]) -> None:
-        def delete() -> None:
-            for number in numbers:
-                self._world.step_breakpoints.pop(number, None)
-
-        await self._command(delete)
+    def _delete_step_breakpoints(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            self._world.step_breakpoints.pop(number, None)
