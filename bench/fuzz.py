@@ -61,6 +61,14 @@ from dualdbg.shared.requests.threads import (
     WasSentByTerminal,
     WriteMemory,
 )
+from dualdbg.shared.requests.values import (
+    Complete,
+    Evaluate,
+    ListChildren,
+    ListVariables,
+    ReadPythonChildren,
+    ReadPythonObjects,
+)
 
 HANG = 5.0  # seconds
 MOST_MEMORY = 300.0  # MB
@@ -234,12 +242,12 @@ def _calls(engine: GdbEngine) -> list[Callable[[], Awaitable[object]]]:
         lambda: engine.ask(EvaluateCondition(1, "1")),
         lambda: engine.ask(FormatLogText(1, ["a", "b"], ["1"])),
         lambda: engine.ask(ReadThrownObject(1)),
-        lambda: engine.variables(1, 0),
-        lambda: engine.evaluate(1, 0, "x"),
-        lambda: engine.children(1, 0, 10),
-        lambda: engine.completions(1, 0, "x"),
-        lambda: engine.python_values([("x", 0x1000)], True),
-        lambda: engine.python_children(0x1000, 0, 10),
+        lambda: engine.ask(ListVariables(1, 0)),
+        lambda: engine.ask(Evaluate(1, 0, "x")),
+        lambda: engine.ask(ListChildren(1, 0, 10)),
+        lambda: engine.ask(Complete(1, 0, "x")),
+        lambda: engine.ask(ReadPythonObjects([("x", 0x1000)], True)),
+        lambda: engine.ask(ReadPythonChildren(0x1000, 0, 10)),
         lambda: engine.user_command("info line"),
     ]
 

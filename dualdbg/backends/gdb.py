@@ -47,7 +47,7 @@ from .gdb_settings import (
     source_map_commands,
 )
 from .gdb_signals import GdbSignals
-from .native import Move, NativeVariable
+from .native import Move
 
 __all__ = ["GdbEngine", "GdbOptions"]
 
@@ -354,20 +354,6 @@ class GdbEngine(GdbSignals):
 
     def _number_threads(self, threads: dict[int, int]) -> None:
         self._threads = threads
-
-    async def evaluate(
-        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
-    ) -> NativeVariable:
-        """As :meth:`GdbHelpers.evaluate`."""
-        with contextlib.nullcontext() if may_stop else self._undone():
-            return await super().evaluate(gdb_thread, level, expression, style, may_stop)
-
-    async def assign(
-        self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
-    ) -> NativeVariable:
-        """As :meth:`GdbHelpers.assign`."""
-        with self._undone():
-            return await super().assign(gdb_thread, level, parent, name, text)
 
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:

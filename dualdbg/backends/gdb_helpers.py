@@ -7,12 +7,10 @@ gdb's words when gdb or the helper refuses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 
 from . import gdb_answers as shapes
 from .gdb_process import GdbProcess
 from .gdb_values import GdbValues
-from .native import Passing
 
 
 class GdbHelpers(GdbValues):
@@ -28,23 +26,9 @@ class GdbHelpers(GdbValues):
         """Stop the target by this signal, which it does not notice."""
         await self._order("interrupt-by", name)
 
-    async def load_helpers(self) -> None:
-        """gdb itself knows the settings and commands of dualdbg_helpers from now on."""
-        await self._helper(shapes.nothing, "load-helpers")
-
-    def types_compiled(self, name: str, problem: str | None) -> None:
-        """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
-        self._tell("types-compiled", name, problem)
-
     # -- stacks, code, registers, memory ------------------------------------------------------
 
     # -- breakpoints --------------------------------------------------------------------------
-
-    async def teach_arguments(self, address: int, entry: int, what: Passing) -> list[str]:
-        """Conditions and log texts at an address may be about the arguments of the function without debug info there,
-        which begins at ``entry``. Returns those of which ``what`` does not tell where they are.
-        """
-        return await self._helper(shapes.texts, "teach-arguments", address, entry, asdict(what))
 
     # -- code that runs in the target ---------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import CommandError
@@ -12,7 +12,6 @@ from . import gdb_answers as shapes
 from .events import NativeStopped, StopCause
 from .gdb_helpers import GdbHelpers
 from .gdb_process import GdbProcess
-from .native import Passing
 
 _HIT = "breakpoint-hit"  # gdb's word for it
 _TRACES = 1 << 30  # above it are numbers of probes that trace, and for which gdb has no breakpoint
@@ -136,15 +135,6 @@ class GdbProbes(GdbHelpers):
             list, "trace-memory", list(functions), near, list(sizes), gdb_thread
         )
         return int(address), int(descriptor)
-
-    async def traced_arguments(self, address: int, what: Passing | None) -> list[dict[str, Any]]:
-        """The arguments of the function that begins there which are one whole number or a pointer in a register.
-
-        Where ``what`` is None debug info tells them. Each has ``name``, ``type``, ``register`` (those of whole numbers
-        from 0 on), ``size``, ``signed`` and ``pointer``.
-        """
-        given = asdict(what) if what is not None else None
-        return await self._helper(list, "traced-arguments", address, given)
 
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
         """Close a descriptor of the target, by its C library's close."""

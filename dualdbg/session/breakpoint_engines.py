@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..backends.gdb_probes import ProbeCode
-from ..backends.native import Passing
 
 
 class NativeBreakpointEngine(Protocol):
@@ -23,11 +22,6 @@ class NativeBreakpointEngine(Protocol):
 
     async def handle_signal(self, name: str, stops: bool) -> None:
         """Have the target stop when a signal arrives, and get it; or do again what was done before the first call."""
-
-    async def teach_arguments(self, address: int, entry: int, what: Passing) -> list[str]:
-        """Conditions and log texts at an address may be about the arguments of the function without debug info there,
-        which begins at ``entry``. Returns those of which ``what`` does not tell where they are.
-        """
 
 
 class ProbeEngine(Protocol):
@@ -62,9 +56,6 @@ class ProbeEngine(Protocol):
     ) -> tuple[int, int]:
         """Map memory that the target shares with us, and more of its own behind it. Returns its address, and the
         target's descriptor of it."""
-
-    async def traced_arguments(self, address: int, what: Passing | None) -> list[dict[str, Any]]:
-        """The arguments of a function that are a whole number or a pointer in a register; see GdbProbes."""
 
     async def close_descriptor(self, close: int, descriptor: int, gdb_thread: int) -> None:
         """Close a descriptor of the target."""

@@ -10,20 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ..backends.native import (
-    CallerCode,
-    CallEvidence,
-    EntryCode,
-    HelperAnswer,
-    KeptArguments,
-    MemoryRange,
-    Move,
-    NativeVariable,
-    ObjectPage,
-    ObjectPath,
-    ObjectRow,
-    Passing,
-)
+from ..backends.native import Move
 from ..backends.python import Answer, PythonRequest
 from ..shared.requests.base import Request
 from .breakpoint_engines import NativeBreakpointEngine, ProbeEngine
@@ -105,100 +92,8 @@ class Reading(Asking, Protocol):
 class Evaluating(Asking, Protocol):
     """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
 
-    async def variables(self, gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
-        """Arguments and locals of a frame; none without debug info. ``style``: gdb's letter of a format."""
-
-    async def argument_names(self, gdb_thread: int, level: int) -> list[str] | None:
-        """The names of the arguments of a frame, as :meth:`variables` has them; None where they are not known."""
-
-    async def passed_arguments(
-        self, gdb_thread: int, level: int, entry: int, what: Passing, kept: Mapping[str, tuple[str, int]]
-    ) -> list[NativeVariable]:
-        """The arguments of a frame of a function without debug info, which begins at ``entry``.
-
-        ``kept``: as in :class:`KeptArguments`. Where a value is not known its text says so.
-        """
-
-    def note_arguments(self, gdb_thread: int, entry: int, what: Passing) -> None:
-        """Where a thread stands at ``entry``: keep what is passed, for :meth:`passed_arguments` later in this call.
-
-        It is done before what is asked for next, and nobody waits for it.
-        """
-
-    async def call_evidence(
-        self, gdb_thread: int, entry: int, called_by: CallerCode, through: CallerCode | None = None
-    ) -> CallEvidence:
-        """What the code of the caller tells of a call, where a thread stands at the ``entry`` of the called function.
-
-        ``through``: a function between the two, which passes the call on by a jump.
-        """
-
-    async def entry_code(self, parts: Sequence[tuple[int, int]], pads: Sequence[int]) -> EntryCode:
-        """What the code of a function tells of how it is called; the first of its ``parts`` begins with its entry.
-
-        ``pads``: where exceptions land in it.
-        """
-
-    async def kept_arguments(self, parts: Sequence[tuple[int, int]], pc: int) -> KeptArguments:
-        """Where arguments of a function still are at ``pc``; the first of its ``parts`` begins with its entry."""
-
-    async def evaluate(
-        self, gdb_thread: int, level: int, expression: str, style: str = "", may_stop: bool = False
-    ) -> NativeVariable:
-        """The value of a C++ expression in a frame. ``may_stop``: breakpoints hold in what it calls."""
-
     async def allow_calls(self, allowed: bool) -> None:
         """Whether expressions may call functions of the program."""
-
-    async def evaluate_passed(
-        self,
-        gdb_thread: int,
-        level: int,
-        expression: str,
-        entry: int,
-        what: Passing,
-        rows: Sequence[NativeVariable],
-        style: str = "",
-        may_stop: bool = False,
-    ) -> NativeVariable:
-        """The same of one about the arguments of a function without debug info: ``rows`` have what is known of them."""
-
-    async def children(self, handle: int, start: int, count: int, style: str = "") -> list[NativeVariable]:
-        """At most ``count`` members of the value of a handle, from number ``start`` on."""
-
-    async def assign(
-        self, gdb_thread: int, level: int, parent: int | None, name: str, text: str
-    ) -> NativeVariable:
-        """Set a local, or the child ``name`` of the handle ``parent``, to the value of a C++ expression."""
-
-    async def memory_place(
-        self, gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
-    ) -> MemoryRange:
-        """Where a variable lies (named as for :meth:`assign`), or the value of ``expression``."""
-
-    def forget_values(self) -> None:
-        """Let gdb drop the values of all handles. Nothing is waited for."""
-
-    async def completions(self, gdb_thread: int, level: int, text: str) -> list[str]:
-        """What gdb would complete an expression to, as whole texts."""
-
-    async def python_values(self, named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
-        """The objects at these addresses; ``whole``: as far as the user's limits allow, else short."""
-
-    async def python_children(self, address: int, start: int, count: int) -> ObjectPage:
-        """At most ``count`` children of a Python object, from number ``start`` on."""
-
-    async def python_path(self, address: int, steps: Sequence[str]) -> ObjectPath:
-        """The object that attributes (``.name``) and elements (``[key]``) lead to, one step after the other."""
-
-    async def word(self, gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
-        """The answer of a helper's command (``tensor``, ``ivalue``) in a frame; some need no thread."""
-
-    def types_compiled(self, name: str, problem: str | None) -> None:
-        """Types that the helpers wanted by this name are there, or why not."""
-
-    async def load_helpers(self) -> None:
-        """Let gdb itself know the settings and commands of our helpers from now on."""
 
 
 class CallingTarget(Asking, Protocol):

@@ -8,6 +8,7 @@ from typing import Any, Callable, Iterator
 
 import gdb
 from dualdbg_helpers import language, passed
+from dualdbg_shared.requests.arguments import Passing
 
 _SCOPED_NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*")
 _SIZES = (1, 2, 4, 8)
@@ -15,11 +16,11 @@ _CLASSES = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
 
 
 @contextmanager
-def known_to_caller(frame: gdb.Frame, what: "dict[str, Any]") -> "Iterator[dict[str, gdb.Type]]":
-    """Meanwhile :mod:`passed` knows the enumerations among the types of ``what``, a :class:`placing.Passing`, as the
+def known_to_caller(frame: gdb.Frame, what: Passing) -> "Iterator[dict[str, gdb.Type]]":
+    """Meanwhile :mod:`passed` knows the enumerations among the types of ``what`` as the
     library has them that calls the function of ``frame``. Others may have one of the same name. Yields its classes.
     """
-    kinds = [kind for _, kind in what["parameters"]] + [what.get("this") or ""]
+    kinds = [kind for _, kind in what.parameters] + [what.this or ""]
     names = {name for kind in kinds for name in _SCOPED_NAME.findall(kind)}
     unknown = sorted(name for name in names if not (passed.value_of(name) or passed.object_of(name)))
     types = _found(frame, unknown) if unknown else {}

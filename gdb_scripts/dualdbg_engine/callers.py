@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, Sequence
 
 import gdb
 from dualdbg_helpers import abi, att, call_site, caller_state, entry_code, frame_offsets, placing
+from dualdbg_shared.requests.arguments import CallerCode, CallEvidence, ReadCallEvidence
 
 from . import helpers
 from .memory import read
 from .passed import disassembled
+from .registry import answers
 from .threads import WORD, find_frame
 
 _RESOLVED = re.compile(r"#\s*(0x[0-9a-f]+)")
@@ -28,7 +30,7 @@ class _Caller:
     ``was_optimised``: for certain. What was not leaves in registers what it needs no more.
     """
 
-    def __init__(self, parts: "list[list[int]]", whole: bool) -> None:
+    def __init__(self, parts: "Sequence[tuple[int, int]]", whole: bool) -> None:
         rows = disassembled(parts) or [[]]
         self.code = entry_code.code_of(rows, whole)
         # Code that is not optimised has a frame pointer, sets it up first of all, and is in one piece.
@@ -54,7 +56,7 @@ class _Caller:
 _callers: "dict[tuple[bytes, ...], _Caller]" = {}
 
 
-def _caller(parts: "list[list[int]]", whole: bool) -> _Caller:
+def _caller(parts: "Sequence[tuple[int, int]]", whole: bool) -> _Caller:
     """The code there, read once as long as it is the same."""
     key = (repr((parts, whole)).encode(), *(read(start, end - start) for start, end in parts))
     if key not in _callers:
@@ -64,9 +66,10 @@ def _caller(parts: "list[list[int]]", whole: bool) -> _Caller:
     return _callers[key]
 
 
+@answers(ReadCallEvidence)
 def call_evidence(
-    number: int, entry: int, called_by: "dict[str, Any]", through: "dict[str, Any] | None"
-) -> "dict[str, Any]":
+    gdb_thread: int, entry: int, called_by: CallerCode, through: "CallerCode | None" = None
+) -> CallEvidence:
     """What the call tells at whose entry a thread stands: ``call``, as a :class:`placing.Call`.
 
     ``called_by`` and ``through``: what is known of the function to which the stack leads back, and of one that it calls
@@ -80,29 +83,27 @@ def call_evidence(
     constants are (``.rodata``).
     """
     helpers.load()
-    nothing: dict[str, Any] = {"call": None, "goes_to": None}
-    frame = find_frame(number, 0)
+    nothing = CallEvidence(None, None)
+    frame = find_frame(gdb_thread, 0)
     if abi.architecture(frame.architecture().name()) != abi.X86_64 or frame.pc() != entry:
         return nothing
     returns_to = int.from_bytes(read(int(frame.read_register("rsp")) & WORD, 8), "little")
-    caller = _caller(called_by["parts"], called_by["whole"])
+    caller = _caller(called_by.parts, called_by.whole)
     call = caller.before.get(returns_to)
     if call is None or not call.calls:
         return nothing
     targets = _targets(call, caller.texts[call.address], called_by)
     if entry in targets:
-        return {"call": _evidence(caller, call, called_by, call.target == entry), "goes_to": None}
+        return CallEvidence(_evidence(caller, call, called_by, call.target == entry), None)
     if through is None:
-        others = [one for one in targets if not _is_in(one, called_by["stubs"])]
-        return {"call": None, "goes_to": others[0] if len(others) == 1 else None}
-    between = _caller(through["parts"], through["whole"])
-    jump = _only_way_on(between, entry, through) if through["parts"][0][0] in targets else None
-    return nothing if jump is None else {"call": _evidence(between, jump, through, False), "goes_to": None}
+        others = [one for one in targets if not _is_in(one, called_by.stubs)]
+        return CallEvidence(None, others[0] if len(others) == 1 else None)
+    between = _caller(through.parts, through.whole)
+    jump = _only_way_on(between, entry, through) if through.parts[0][0] in targets else None
+    return nothing if jump is None else CallEvidence(_evidence(between, jump, through, False), None)
 
 
-def _evidence(
-    caller: _Caller, site: att.Instruction, known: "dict[str, Any]", is_direct: bool
-) -> "dict[str, Any]":
+def _evidence(caller: _Caller, site: att.Instruction, known: CallerCode, is_direct: bool) -> "dict[str, Any]":
     """What the code of a function tells of the call, or of the jump that passes a call on, at ``site``.
 
     ``is_direct``: what the linker may replace nobody could know when the caller was compiled.
@@ -110,14 +111,14 @@ def _evidence(
     rows = caller.straight_before(site)
     found: tuple[str, ...] = ()
     if caller.was_optimised and not site.branches:
-        fixed = [*known["slots"], *known["constants"]]
+        fixed = [*known.slots, *known.constants]
         found = call_site.filled(rows, [_is_in(_read_at(caller.texts[one.address]), fixed) for one in rows])
     used: set[str] = set()
     if is_direct and site.target is not None:
-        left, _ = _left_alone(site.target, known["stubs"])
+        left, _ = _left_alone(site.target, known.stubs)
         used = call_site.used_behind(caller.code, caller.code.after.get(site.address, 0), found) & left
     given = caller_state.ALL
-    what = placing.passing(known["given"]) if known["given"] is not None else None
+    what = placing.passing(known.given._asdict()) if known.given is not None else None
     if what is not None:
         given = placing.registers_of(what)
     effects: dict[int, tuple[frozenset[str], frozenset[str]]] = {}  # each call is come to more than once
@@ -127,7 +128,7 @@ def _evidence(
             effects[one.address] = _effect(one, known)
         return effects[one.address]
 
-    may_be = caller_state.may_be_filled(caller.code, site.address, given, known["pads"], effect)
+    may_be = caller_state.may_be_filled(caller.code, site.address, given, known.pads, effect)
     filled = tuple(name for name in found if name not in used)
     numbers = {
         name: number for name, number in call_site.numbers(rows, filled).items() if not _is_there(number)
@@ -135,7 +136,7 @@ def _evidence(
     call = placing.Call(filled, may_be.registers, numbers=numbers)
     if site.jumps:  # a jump in place of a call: what is on the stack was passed to the function that jumps
         most = placing.most_on_stack(what) if what is not None else None
-        is_back = frame_offsets.offsets(caller.code, known["pads"]).get(site.address)
+        is_back = frame_offsets.offsets(caller.code, known.pads).get(site.address)
         return call._replace(most=most if is_back is not None and is_back.pointer == 0 else None)._asdict()
     least = caller_state.least_on_stack(rows)
     return call._replace(words=may_be.words, least=least, taken=may_be.taken)._asdict()
@@ -150,7 +151,7 @@ def _is_there(address: int) -> bool:
     return True
 
 
-def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att.Instruction | None":
+def _only_way_on(function: _Caller, entry: int, known: CallerCode) -> "att.Instruction | None":
     """The jump by which a function leads to ``entry``, if it leads to no other function, and by no other jump."""
     if not function.code.complete:
         return None
@@ -160,7 +161,7 @@ def _only_way_on(function: _Caller, entry: int, known: "dict[str, Any]") -> "att
     return ways[0]
 
 
-def _effect(call: att.Instruction, known: "dict[str, Any]") -> "tuple[frozenset[str], frozenset[str]]":
+def _effect(call: att.Instruction, known: CallerCode) -> "tuple[frozenset[str], frozenset[str]]":
     """The registers for arguments that a function may leave as they are, and its caller may know it; and those in which
     it may return something.
 
@@ -170,14 +171,14 @@ def _effect(call: att.Instruction, known: "dict[str, Any]") -> "tuple[frozenset[
     nothing: frozenset[str] = frozenset()
     if call.target is None:
         return caller_state.ALL if call.operands == ["*(%rax)"] else nothing, caller_state.RESULTS
-    is_stub = _is_in(call.target, known["stubs"])
-    functions = _behind_stub(call.target, known["slots"]) if is_stub else {call.target}
-    left, untouched = _left_alone(functions.pop(), known["stubs"]) if functions else (nothing, nothing)
+    is_stub = _is_in(call.target, known.stubs)
+    functions = _behind_stub(call.target, known.slots) if is_stub else {call.target}
+    left, untouched = _left_alone(functions.pop(), known.stubs) if functions else (nothing, nothing)
     # What it returns may be what it has been given.
     return left & caller_state.RESULTS if is_stub else left, caller_state.RESULTS - untouched
 
 
-def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str], frozenset[str]]":
+def _left_alone(function: int, stubs: "Sequence[tuple[int, int]]") -> "tuple[frozenset[str], frozenset[str]]":
     """The registers for arguments to which perhaps no way through a function writes, nor a function that it calls; and
     those to which none does for certain.
     """
@@ -223,14 +224,14 @@ def _left_alone(function: int, stubs: "list[list[int]]") -> "tuple[frozenset[str
 def _from(address: int) -> "list[tuple[int, str]]":
     """The instructions from an address on, as far as they can be read."""
     try:
-        return (disassembled([[address, address + _BEGINNING]]) or [[]])[0]
+        return (disassembled([(address, address + _BEGINNING)]) or [[]])[0]
     except gdb.MemoryError:
         return []
 
 
-def _targets(way: att.Instruction, text: str, known: "dict[str, Any]") -> "set[int]":
+def _targets(way: att.Instruction, text: str, known: CallerCode) -> "set[int]":
     """Where a call or a jump goes for certain, and where the stub of the linker goes on to that it leads to."""
-    stubs, slots = known["stubs"], known["slots"]
+    stubs, slots = known.stubs, known.slots
     if not way.operands:
         return set()
     if way.operands[0].startswith("*"):
@@ -240,7 +241,7 @@ def _targets(way: att.Instruction, text: str, known: "dict[str, Any]") -> "set[i
     return {way.target, *(_behind_stub(way.target, slots) if _is_in(way.target, stubs) else ())}
 
 
-def _is_in(address: int, parts: "list[list[int]]") -> bool:
+def _is_in(address: int, parts: "Sequence[tuple[int, int]]") -> bool:
     return any(start <= address < end for start, end in parts)
 
 
@@ -250,7 +251,7 @@ def _read_at(text: str) -> int:
     return int(resolved.group(1), 16) if resolved is not None else 0
 
 
-def _in_slot(text: str, slots: "list[list[int]]") -> "set[int]":
+def _in_slot(text: str, slots: "Sequence[tuple[int, int]]") -> "set[int]":
     """What the linker has filled in, where an instruction reads it."""
     place = _read_at(text)
     if not _is_in(place, slots):
@@ -258,8 +259,8 @@ def _in_slot(text: str, slots: "list[list[int]]") -> "set[int]":
     return {int.from_bytes(read(place, 8), "little")}
 
 
-def _behind_stub(address: int, slots: "list[list[int]]") -> "set[int]":
-    rows = (disassembled([[address, address + _PLT]]) or [[]])[0]
+def _behind_stub(address: int, slots: "Sequence[tuple[int, int]]") -> "set[int]":
+    rows = (disassembled([(address, address + _PLT)]) or [[]])[0]
     for _, text in rows[:2]:
         if re.search(r"\bjmpq?\s+\*", text):
             return _in_slot(text, slots)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from dualdbg_shared.requests.values import ObjectRow
 
-def object_row(structure: dict[str, Any]) -> dict[str, Any]:
+
+def object_row(structure: dict[str, Any]) -> ObjectRow:
     """A decoded value as the session's rows are: its parts in ``children``, as far as they were read."""
     kind, type_ = structure["kind"], structure.get("type")
     children = structure.get("children")
-    return {
-        "name": structure.get("name", ""),
-        "kind": kind,
-        "type": kind if type_ is None else type_ if kind.islower() else "%s %s" % (kind, type_),
-        "value": structure["text"],
-        "address": number_of(structure.get("address")),
-        "data": structure.get("data"),
-        "children": None if children is None else [object_row(child) for child in children],
-        "total": structure.get("total"),
-        "layout": None,
-    }
+    return ObjectRow(
+        name=structure.get("name", ""),
+        kind=kind,
+        type=kind if type_ is None else type_ if kind.islower() else "%s %s" % (kind, type_),
+        value=structure["text"],
+        address=number_of(structure.get("address")),
+        data=structure.get("data"),
+        children=None if children is None else [object_row(child) for child in children],
+        total=structure.get("total"),
+    )
 
 
 def number_of(text: str | None) -> int | None:

@@ -6,18 +6,31 @@ Later a value is where the code of the function keeps it, or what was noted at t
 from __future__ import annotations
 
 import contextlib
-from typing import Any
+from typing import Any, Mapping, Sequence
 
 import gdb
-from dualdbg_helpers import abi, context, frame_offsets, kept, passed, placing, result_code
+from dualdbg_helpers import abi, context, frame_offsets, passed, placing, result_code
 from dualdbg_helpers import entry_code as code_reading
+from dualdbg_helpers import kept as kept_reading
 from dualdbg_helpers.answers import printable
 from dualdbg_helpers.errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
 from dualdbg_helpers.inferior import host_encoding
+from dualdbg_shared.requests.arguments import (
+    EntryCode,
+    KeptArguments,
+    NoteArguments,
+    PassedOn,
+    Passing,
+    ReadEntryCode,
+    ReadKeptArguments,
+    ReadPassedArguments,
+)
+from dualdbg_shared.requests.values import NativeVariable
 
 from . import entry_values, helpers
 from .caller_types import known_to_caller
 from .entries import at_entry, machine_of
+from .registry import answers
 from .threads import WORD, find_frame
 from .values import keep, shown_text
 
@@ -28,28 +41,29 @@ _LONGEST = 300  # characters of the members of an object, which can be looked in
 FAILURES = (HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable)
 
 
+@answers(ReadPassedArguments)
 def passed_arguments(
-    number: int,
+    gdb_thread: int,
     level: int,
     entry: int,
-    what: dict[str, Any],
-    registers: "dict[str, list[Any]]",
-) -> list[dict[str, Any]]:
+    what: Passing,
+    kept: "Mapping[str, tuple[str, int]]",
+) -> list[NativeVariable]:
     """The arguments of a frame, each with its value where that is known for certain.
 
-    ``entry`` is the function's, ``what`` is a :class:`placing.Passing`. ``registers`` are those of
-    :func:`kept_arguments`. What neither they nor :func:`note_arguments` tell is not known behind the entry; nothing is
+    ``entry`` is the function's. ``kept`` are the registers of :func:`kept_arguments`. What neither they nor
+    :func:`note_arguments` tell is not known behind the entry; nothing is
     on a processor that :mod:`abi` does not know, and where the ways in which it may be passed do not agree.
     """
     helpers.load()
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     is_at_entry = level == 0 and at_entry(frame, entry)
     noted = {} if is_at_entry else entry_values.noted(frame, entry)
-    passing = placing.passing(what, machine_of(frame))
+    passing = placing.passing(what._asdict(), machine_of(frame))
     rows = []
     with known_to_caller(frame, what) as classes:
         for name, kind, place in placing.agreed(passing):
-            now = place if is_at_entry else _now(kind, place, registers)
+            now = place if is_at_entry else _now(kind, place, kept)
             if place is None:
                 without = _NOT_KNOWN
             elif name in noted:
@@ -57,20 +71,21 @@ def passed_arguments(
             else:
                 without = "<not known any more>"
             row = {"name": name, **_row(frame, kind, now, without, passing)}
-            if row["address"] and row["handle"] is None and not (name == "this" and what.get("constructs")):
+            if row["address"] and row["handle"] is None and not (name == "this" and what.constructs):
                 _look_into(row, kind, classes)
-            rows.append(row)
+            rows.append(NativeVariable(**row))
     return rows
 
 
-def note_arguments(number: int, entry: int, what: dict[str, Any]) -> None:
+@answers(NoteArguments)
+def note_arguments(gdb_thread: int, entry: int, what: Passing) -> None:
     """Where a thread stands at the entry of the function: note what is passed, for as long as this call lasts."""
-    frame = find_frame(number, 0)
+    frame = find_frame(gdb_thread, 0)
     if not at_entry(frame, entry):
         return
     helpers.load()
     texts = {}
-    passing = placing.passing(what, machine_of(frame))
+    passing = placing.passing(what._asdict(), machine_of(frame))
     with known_to_caller(frame, what):
         for name, kind, place in placing.agreed(passing):
             shown = placing.shown_kind(kind, passing)
@@ -97,12 +112,12 @@ def passed_text(frame: gdb.Frame, entry: int, what: "placing.Passing", name: str
 
 
 def _now(
-    kind: str, place: "passed.Place | None", registers: "dict[str, list[Any]]"
+    kind: str, place: "passed.Place | None", kept: "Mapping[str, tuple[str, int]]"
 ) -> "passed.Registers | None":
     """Where an argument is behind the entry, if it is somewhere for certain."""
     if not isinstance(place, passed.Registers):
         return None
-    kept_in = [registers.get(word) if isinstance(word, str) else None for word in place.words]
+    kept_in = [kept.get(word) if isinstance(word, str) else None for word in place.words]
     left, found = passed.size_of(kind), []
     for one in kept_in:
         if one is None or one[1] < min(left, 8):
@@ -112,8 +127,9 @@ def _now(
     return passed.Registers(tuple(found))
 
 
-def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
-    """Where arguments of a function still are at the address ``pc``, by :func:`kept.kept`.
+@answers(ReadKeptArguments)
+def kept_arguments(parts: "Sequence[tuple[int, int]]", pc: int) -> KeptArguments:
+    """Where arguments of a function still are at the address ``pc``, by :mod:`kept`.
 
     ``parts``: where the code of the function is, as start and end; the first begins with its entry.
     """
@@ -121,33 +137,30 @@ def kept_arguments(parts: "list[list[int]]", pc: int) -> dict[str, Any]:
     machine = abi.architecture(architecture.name())
     code = _instructions(architecture, parts) if machine == abi.AARCH64 else disassembled(parts)
     if machine is None or code is None:
-        return {"kept": {}, "outside": []}
-    found = kept.kept(code, pc, machine)
-    return {"kept": {name: list(one) for name, one in found.kept.items()}, "outside": found.outside}
+        return KeptArguments({})
+    found = kept_reading.kept(code, pc, machine)
+    return KeptArguments(found.kept, found.outside)
 
 
-def entry_code(parts: "list[list[int]]", pads: "list[int]") -> dict[str, Any]:
+@answers(ReadEntryCode)
+def entry_code(parts: "Sequence[tuple[int, int]]", pads: "Sequence[int]") -> EntryCode:
     """What the code of a function tells of how it is called, by :mod:`entry_code` and :mod:`result_code`.
 
     ``parts`` as in :func:`kept_arguments`; ``pads``: where exceptions land.
     """
     whole = sum(end - start for start, end in parts) <= _MOST_CODE
-    rows = disassembled(parts if whole else [[parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING)]])
+    rows = disassembled(parts if whole else [(parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING))])
     if rows is None:
-        return {"evidence": None, "not_hidden": False, "outside": [], "passed_on": None}
+        return EntryCode(None, False)
     code = code_reading.code_of(rows, whole)
     found = code_reading.evidence(code)._replace(stack=frame_offsets.reach(code, pads))
     not_hidden = whole and result_code.is_no_hidden_result(code, frozenset(pads), found.exact)
     outside = code.outside if whole else []
-    return {
-        "evidence": found._asdict(),
-        "not_hidden": not_hidden,
-        "outside": outside,
-        "passed_on": code_reading.passed_on(code),
-    }
+    passed_on = code_reading.passed_on(code)
+    return EntryCode(found._asdict(), not_hidden, outside, PassedOn(*passed_on) if passed_on else None)
 
 
-def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | None":
+def disassembled(parts: "Sequence[tuple[int, int]]") -> "list[list[tuple[int, str]]] | None":
     """The instructions of the parts of a function, in AT&T's syntax; None on any processor but x86-64."""
     architecture = gdb.selected_inferior().architecture()
     if abi.architecture(architecture.name()) != abi.X86_64:
@@ -162,7 +175,9 @@ def disassembled(parts: "list[list[int]]") -> "list[list[tuple[int, str]]] | Non
             gdb.execute("set disassembly-flavor %s" % flavor, to_string=True)
 
 
-def _instructions(architecture: gdb.Architecture, parts: "list[list[int]]") -> "list[list[tuple[int, str]]]":
+def _instructions(
+    architecture: gdb.Architecture, parts: "Sequence[tuple[int, int]]"
+) -> "list[list[tuple[int, str]]]":
     return [
         [(row["addr"], row["asm"]) for row in architecture.disassemble(start, end - 1)]
         for start, end in parts

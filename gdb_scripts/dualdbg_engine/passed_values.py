@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import gdb
+from dualdbg_shared.requests.arguments import EvaluatePassed, Passing
+from dualdbg_shared.requests.values import NativeVariable
 
 from . import passed_expressions
+from .registry import answers
 from .taught import Known
 from .threads import find_frame
-from .values import evaluate, kept_value
+from .values import evaluation, kept_value
 
 _NAME = re.compile(r"(?<![\w$.>:])[A-Za-z_]\w*(?!\w)")
 _QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|true|false|0x[0-9a-f]+")
 
 
+@answers(EvaluatePassed)
 def evaluate_passed(
-    number: int,
+    gdb_thread: int,
     level: int,
     expression: str,
     entry: int,
-    what: "dict[str, Any]",
-    rows: "dict[str, list[Any]]",
-    style: str = "",
-    seconds: "float | None" = None,
-) -> "dict[str, Any]":
+    what: Passing,
+    rows: "dict[str, tuple[str, str, int | None]]",
+    style: str,
+    seconds: "float | None",
+) -> NativeVariable:
     """As :func:`values.evaluate`. ``rows``: type, text and handle of each argument, by its name.
 
     gdb evaluates what is about numbers, and about classes that the caller has debug info of; the rest is what
@@ -38,22 +41,17 @@ def evaluate_passed(
     if all(texts[name] is not None for name in used):
         for at in range(0, len(parts), 2):
             parts[at] = _NAME.sub(lambda found: texts.get(found.group()) or found.group(), parts[at])
-        return evaluate(number, level, "".join(parts), style, seconds, stands_for=expression)
-    found = passed_expressions.evaluate(expression, Known(entry, what), find_frame(number, level))
+        return evaluation(gdb_thread, level, "".join(parts), style, seconds, stands_for=expression)
+    found = passed_expressions.evaluate(
+        expression, Known(entry, what._asdict()), find_frame(gdb_thread, level)
+    )
     if found is None:
         without = sorted(name for name in used if texts[name] is None)
         lost = [name for name in without if rows[name][1].startswith("<not known")]
         if lost:
             raise gdb.GdbError("the value of %s is not known here" % ", ".join(lost))
         raise gdb.GdbError("of %s only the text is known here" % ", ".join(without))
-    return {
-        "name": expression,
-        "type": "",
-        "value": found[1],
-        "handle": None,
-        "address": None,
-        "expression": None,
-    }
+    return NativeVariable(expression, "", found[1], None, None)
 
 
 def _as_gdb_reads(name: str, kind: str, text: str, handle: "int | None") -> "str | None":

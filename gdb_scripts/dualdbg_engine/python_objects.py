@@ -5,7 +5,7 @@ Nothing here calls the target or writes to it.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import gdb
 from dualdbg_helpers import context
@@ -14,9 +14,18 @@ from dualdbg_helpers.limits import Limits
 from dualdbg_helpers.python.objects import Objects
 from dualdbg_helpers.values import Value
 from dualdbg_shared.cpython import DICT
+from dualdbg_shared.requests.values import (
+    FollowPythonPath,
+    ObjectPage,
+    ObjectPath,
+    ObjectRow,
+    ReadPythonChildren,
+    ReadPythonObjects,
+)
 
 from . import helpers
 from .object_rows import object_row
+from .registry import answers
 
 # How much of each variable is read for a list of variables, and for how long: a row of a table, not all of it.
 _ROW_LIMITS = {"max_depth": 2, "max_length": 10, "max_string": 200, "seconds": 2.0}
@@ -25,14 +34,15 @@ _ROW_LIMITS = {"max_depth": 2, "max_length": 10, "max_string": 200, "seconds": 2
 _MODULE_TABLES = ("_parameters", "_buffers", "_modules")
 
 
-def python_values(rows: list[tuple[str, int]], whole: bool) -> list[dict[str, Any]]:
-    """Objects at addresses, given as ``[name, address]``: as rows, each with the number of its children.
+@answers(ReadPythonObjects)
+def python_values(named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
+    """Objects at addresses, each with its name: as rows, each with the number of its children.
 
     ``whole``: as far as the user's limits allow, else as much as a table of variables shows.
     """
     objects = _objects(whole)
     found = []
-    for name, address in rows:
+    for name, address in named:
         try:
             value = objects.leaf(address)
         except OutOfTime as error:
@@ -41,7 +51,8 @@ def python_values(rows: list[tuple[str, int]], whole: bool) -> list[dict[str, An
     return found
 
 
-def python_children(address: int, offset: int, limit: int) -> dict[str, Any]:
+@answers(ReadPythonChildren)
+def python_children(address: int, offset: int, limit: int) -> ObjectPage:
     """The children ``offset`` to ``offset + limit`` of the object at ``address``, and how many there are."""
     try:
         value = _objects(False).describe(address, offset, limit)
@@ -50,10 +61,11 @@ def python_children(address: int, offset: int, limit: int) -> dict[str, Any]:
     rows = [
         object_row(dict(child.structure(), name=name, total=child.total)) for name, child in value.children
     ]
-    return {"rows": rows, "total": value.total}
+    return ObjectPage(rows, value.total)
 
 
-def python_path(address: int, steps: list[str]) -> dict[str, Any]:
+@answers(FollowPythonPath)
+def python_path(address: int, steps: Sequence[str]) -> ObjectPath:
     """The address of an attribute (``.name``) or element (``[key]``, the key as repr writes it), step by step.
 
     Where a step fails, ``address`` is None; ``type`` is the type that does not have ``missing`` in memory.
@@ -68,9 +80,9 @@ def python_path(address: int, steps: list[str]) -> dict[str, Any]:
         except (HelperError, Implausible, Unreadable, OutOfTime) as error:
             raise gdb.GdbError(str(error)) from None
         if found is None:
-            return {"address": None, "type": kind.full_name, "missing": step}
+            return ObjectPath(None, kind.full_name, step)
         address = found
-    return {"address": address}
+    return ObjectPath(address)
 
 
 def _attribute(objects: Any, kind: Any, address: int, name: str) -> int | None:

@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import gdb
+from dualdbg_shared.requests.arguments import Passing, TeachArguments
+
+from .registry import answers
 
 
 class Known(NamedTuple):
@@ -26,14 +29,15 @@ class Known(NamedTuple):
 _known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
 
 
-def teach_arguments(address: int, entry: int, what: Dict[str, Any]) -> List[str]:
+@answers(TeachArguments)
+def teach_arguments(address: int, entry: int, what: Passing) -> List[str]:
     """What is passed to the function at whose entry a breakpoint stops, at this address. Returns the names of the
     arguments of which it is not known where they are.
     """
-    _known[address] = Known(entry, what)
+    _known[address] = Known(entry, what._asdict())
     from . import passed_expressions
 
-    return passed_expressions.not_known(what)
+    return passed_expressions.not_known(what._asdict())
 
 
 def forget_arguments() -> None:

@@ -5,13 +5,13 @@ Nothing here calls the target or writes to it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from dualdbg_helpers.commands.registry import COMMANDS as WORDS
 from dualdbg_helpers.commands.registry import Failure, answer
+from dualdbg_shared.requests.values import HelperAnswer, LoadHelpers, ObjectRow, RunHelper
 
 from . import helpers
 from .object_rows import number_of, object_row
+from .registry import answers
 from .threads import find_frame
 
 # The C++ type of a command's answer, where the answer does not name it.
@@ -34,33 +34,35 @@ _MOVED = {
 }
 
 
+@answers(LoadHelpers)
 def load_helpers() -> None:
     """The settings, commands and printers of the helpers are known to gdb from now on."""
     helpers.load()
 
 
-def word(number: int | None, level: int, name: str, argument: str) -> dict[str, Any]:
+@answers(RunHelper)
+def word(gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
     """What a command of the helpers says in a frame: ``text`` for people and ``value``, or ``error`` and ``hint``."""
     helpers.load()
-    if number is not None:
-        find_frame(number, level).select()
+    if gdb_thread is not None:
+        find_frame(gdb_thread, level).select()
     try:
         found = answer(WORDS[name], argument)
     except Failure as error:
-        return {"error": error.message, "hint": error.hint}
+        return HelperAnswer(None, error.message, error.hint or "")
     data = found.data
     moved = _MOVED.get(name, ("address", "layout"))
     children = next((data[key] for key in ("children", "values") if key in moved and key in data), None)
     total = next((data[key] for key in ("total", "size") if key in moved and key in data), None)
-    return {
-        "value": {
-            "name": argument or name,
-            "type": data.get("type", "") if "type" in moved else _TYPES.get(name, ""),
-            "value": found.text,
-            "address": number_of(data.get("address") or data.get("impl")),
-            "data": {key: value for key, value in data.items() if key not in moved},
-            "children": None if children is None else [object_row(child) for child in children],
-            "total": total,
-            "layout": data.get("layout"),
-        },
-    }
+    return HelperAnswer(
+        ObjectRow(
+            name=argument or name,
+            type=(data.get("type", "") if "type" in moved else _TYPES.get(name, "")) or "",
+            value=found.text,
+            address=number_of(data.get("address") or data.get("impl")),
+            data={key: value for key, value in data.items() if key not in moved},
+            children=None if children is None else [object_row(child) for child in children],
+            total=total,
+            layout=data.get("layout"),
+        )
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gdb
 from dualdbg_helpers import passed, placing
+from dualdbg_shared.requests.arguments import FindRegisterArguments, Passing, RegisterArgument
 
 from . import helpers
 from .blocks import entry_of, outer_function
+from .registry import answers
 
 _HIDDEN = ("__in_chrg", "__vtt_parm")  # GCC has these names for what it adds to some constructors
 _NUMBERS = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
@@ -16,22 +16,21 @@ _POINTERS = (gdb.TYPE_CODE_PTR, gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
 _WORD = 8
 
 
-def traced_arguments(address: int, what: "dict[str, Any] | None") -> "list[dict[str, Any]]":
+@answers(FindRegisterArguments)
+def traced_arguments(address: int, what: "Passing | None") -> "list[RegisterArgument]":
     """The arguments of a function that are one whole number or a pointer, up to the first whose place is not certain.
 
-    ``what`` is a :class:`placing.Passing`. Debug info tells them where it is None, and where all that it has comes from
-    the mangled name. ``register`` counts those of
-    whole numbers from 0 on.
+    Debug info tells them where ``what`` is None, and where all that it has comes from the mangled name.
     """
-    if what is not None and not (what["as_written"] and gdb.block_for_pc(address) is not None):
+    if what is not None and not (what.as_written and gdb.block_for_pc(address) is not None):
         return _by_names(what)
     return _by_debug_info(address)
 
 
-def _by_names(what: "dict[str, Any]") -> "list[dict[str, Any]]":
+def _by_names(what: Passing) -> "list[RegisterArgument]":
     helpers.load()
     rows = []
-    for name, kind, place in placing.agreed(placing.passing(what)):
+    for name, kind, place in placing.agreed(placing.passing(what._asdict())):
         if not isinstance(place, passed.Registers) or place.words[0] not in passed.INTEGERS:
             continue
         is_pointer = kind.endswith(("*", "&"))
@@ -39,7 +38,9 @@ def _by_names(what: "dict[str, Any]") -> "list[dict[str, Any]]":
         if len(place.words) == 1 and (is_pointer or size):
             register = passed.INTEGERS.index(str(place.words[0]))
             rows.append(
-                _row(name, kind, register, _WORD if is_pointer else size, kind in _SIGNED, is_pointer)
+                RegisterArgument(
+                    name, kind, register, _WORD if is_pointer else size, kind in _SIGNED, is_pointer
+                )
             )
     return rows
 
@@ -56,7 +57,7 @@ _SIZES = {
 }
 
 
-def _by_debug_info(address: int) -> "list[dict[str, Any]]":
+def _by_debug_info(address: int) -> "list[RegisterArgument]":
     block = outer_function(address)
     if block is None or entry_of(block) != address:
         return []
@@ -79,23 +80,12 @@ def _by_debug_info(address: int) -> "list[dict[str, Any]]":
         if register == len(passed.INTEGERS):
             break
         is_signed = kind.code != gdb.TYPE_CODE_BOOL and not is_pointer and _is_signed(kind)
-        rows.append(_row(symbol.name, str(symbol.type), register, kind.sizeof, is_signed, is_pointer))
+        rows.append(
+            RegisterArgument(symbol.name, str(symbol.type), register, kind.sizeof, is_signed, is_pointer)
+        )
         register += 1
     return rows
 
 
 def _is_signed(kind: gdb.Type) -> bool:
     return int(gdb.Value(-1).cast(kind)) < 0
-
-
-def _row(
-    name: str, kind: str, register: int, size: int, is_signed: bool, is_pointer: bool
-) -> "dict[str, Any]":
-    return {
-        "name": name,
-        "type": kind,
-        "register": register,
-        "size": size,
-        "signed": is_signed,
-        "pointer": is_pointer,
-    }

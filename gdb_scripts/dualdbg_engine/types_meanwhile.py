@@ -14,6 +14,9 @@ from typing import Any
 import gdb
 from dualdbg_helpers import context
 from dualdbg_helpers.layout import choose
+from dualdbg_shared.requests.values import TakeCompiledTypes
+
+from .registry import answers
 
 # Begins a line on gdb's log stream: what is wanted, as JSON; dualdbg/backends/gdb_events.py.
 _MARK = "dualdbg-types:"
@@ -67,6 +70,7 @@ def begin() -> None:
     choose.meanwhile = _meanwhile
 
 
+@answers(TakeCompiledTypes)
 def types_compiled(name: str, problem: str | None) -> None:
     """The session has compiled the types of this name, or says why it could not: values are shown anew."""
     if problem is not None:

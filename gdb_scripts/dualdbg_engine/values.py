@@ -14,9 +14,22 @@ import gdb
 from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.not_yet import NOT_YET
+from dualdbg_shared.requests.values import (
+    Assign,
+    Complete,
+    Evaluate,
+    FindMemoryRange,
+    ForgetValues,
+    ListArgumentNames,
+    ListChildren,
+    ListVariables,
+    MemoryRange,
+    NativeVariable,
+)
 
 from .calls import undisturbed
 from .not_yet import is_not_yet, is_of_argument
+from .registry import answers
 from .threads import WORD, find_frame
 from .undecided import is_undecided
 
@@ -53,6 +66,7 @@ def kept_value(handle: int) -> _Kept:
     return _kept[handle]
 
 
+@answers(ForgetValues)
 def forget_values() -> None:
     """Make every handle invalid, and drop the values."""
     _kept.clear()
@@ -61,12 +75,13 @@ def forget_values() -> None:
     _expressions.clear()
 
 
-def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
+@answers(ListVariables)
+def variables(gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
     """Arguments and locals of a frame, from debug info; without it, an empty list.
 
     ``style`` is gdb's letter of a format (x, o, d, t, c), for these values and what is in them.
     """
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     frame.select()  # values are shown in its language
     try:
         block: gdb.Block | None = frame.block()
@@ -78,7 +93,7 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
             _value_row(name, _evaluated(expression), style=style, expression=name)
             for name, expression in own.items()
         ]
-    rows: list[dict[str, Any]] = []
+    rows: list[NativeVariable] = []
     seen: set[str] = set()
     while block is not None:
         for symbol in block:
@@ -98,9 +113,10 @@ def variables(number: int, level: int, style: str = "") -> list[dict[str, Any]]:
     return rows
 
 
-def argument_names(number: int, level: int) -> "list[str] | None":
+@answers(ListArgumentNames)
+def argument_names(gdb_thread: int, level: int) -> "list[str] | None":
     """The names of the arguments of a frame, as :func:`variables` has them; None where that is not known."""
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     try:
         block: gdb.Block | None = frame.block()
     except RuntimeError:
@@ -112,14 +128,22 @@ def argument_names(number: int, level: int) -> "list[str] | None":
     return [symbol.name for symbol in block or () if symbol.is_argument]
 
 
+@answers(Evaluate)
 def evaluate(
-    number: int,
+    gdb_thread: int, level: int, expression: str, style: str = "", seconds: "float | None" = None
+) -> NativeVariable:
+    """As :func:`evaluation`."""
+    return evaluation(gdb_thread, level, expression, style, seconds)
+
+
+def evaluation(
+    gdb_thread: int,
     level: int,
     expression: str,
-    style: str = "",
-    seconds: "float | None" = None,
+    style: str,
+    seconds: "float | None",
     stands_for: "str | None" = None,
-) -> dict[str, Any]:
+) -> NativeVariable:
     """The value of an expression in a frame. ``style`` is as in :func:`variables`.
 
     ``stands_for``: what the user has written, where that is another one: it is the name then, and nothing tells how the
@@ -127,7 +151,7 @@ def evaluate(
 
     ``seconds``: as in :func:`undisturbed`; where it is null, breakpoints hold in what it calls.
     """
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     frame.select()
     load_printers()
     from dualdbg_helpers import chains
@@ -141,12 +165,13 @@ def evaluate(
         return _value_row(name, value, style=style, expression=whole)
 
 
-def children(handle: int, offset: int, limit: int, style: str = "") -> list[dict[str, Any]]:
+@answers(ListChildren)
+def children(handle: int, offset: int, limit: int, style: str = "") -> list[NativeVariable]:
     """The members of a value that :func:`variables` or :func:`evaluate` returned, in its style if no other is given."""
     value = kept_value(handle)
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
-    rows: list[dict[str, Any]] = []
+    rows: list[NativeVariable] = []
     with language.as_of(_languages[handle]):
         members = itertools.islice(_parts(value), offset, offset + limit)
         style = style or _styles[handle]
@@ -181,22 +206,22 @@ def _has_children_of_a_printer(value: gdb.Value) -> bool:
     return hasattr(gdb.default_visualizer(value), "children")
 
 
-def _object_rows(address: int, offset: int, limit: int) -> list[dict[str, Any]]:
+def _object_rows(address: int, offset: int, limit: int) -> list[NativeVariable]:
     """The children of a Python object as rows of native values; empty for memory that is not an object."""
     from . import python_objects  # loads the helpers, so only when there is such a value
 
     try:
-        found = python_objects.python_children(address, offset, limit)["rows"]
+        found = python_objects.python_children(address, offset, limit).rows
     except gdb.GdbError:  # an uninitialised pointer: its text says so
         return []
     return [
-        {
-            "name": row["name"],
-            "type": row["type"],
-            "value": row["value"],
-            "handle": keep(row["address"]) if row["total"] and row["address"] is not None else None,
-            "address": row["address"],
-        }
+        NativeVariable(
+            row.name,
+            row.type,
+            row.value,
+            keep(row.address) if row.total and row.address is not None else None,
+            row.address,
+        )
         for row in found
     ]
 
@@ -228,13 +253,13 @@ def _value_row(
     is_part: bool = False,
     style: str = "",
     expression: "str | None" = None,
-) -> dict[str, Any]:
+) -> NativeVariable:
     """``is_part``: it is the part of an object that comes from a base class, not an object by itself.
 
     ``expression`` evaluates to it; ``style`` is as in :func:`variables`.
     """
     if isinstance(value, Exception):
-        return {"name": name, "type": "", "value": "<%s>" % value, "handle": None, "address": None}
+        return NativeVariable(name, "", "<%s>" % value, None, None)
     if value.is_optimized_out:  # printers would read memory that holds no value
         return _row_of_none(name, value.type, "<optimized out>")
     declared = value.type
@@ -250,14 +275,13 @@ def _value_row(
     except Exception:  # what it leads to cannot be read: the text says so
         pass
     type_ = type_name(value.type) + _reference_to(value.type, declared)
-    row = {"name": name, "type": type_, "value": text, "handle": handle, "address": address}
-    return {**row, "expression": expression}
+    return NativeVariable(name, type_, text, handle, address, expression)
 
 
-def _row_of_none(name: str, type_: "gdb.Type | None", why: str) -> dict[str, Any]:
+def _row_of_none(name: str, type_: "gdb.Type | None", why: str) -> NativeVariable:
     """The row of a variable that has no value."""
     type_text = "" if type_ is None else type_name(type_)
-    return {"name": name, "type": type_text, "value": why, "handle": None, "address": None}
+    return NativeVariable(name, type_text, why, None, None)
 
 
 def shown_text(value: gdb.Value) -> str:
@@ -365,21 +389,22 @@ def _member(handle: int, name: str) -> gdb.Value:
     return found
 
 
+@answers(Assign)
 def assign(
-    number: int, level: int, handle: int | None, name: str, text: str, seconds: float
-) -> dict[str, Any]:
-    """Set a local (``handle`` is null) or a child of a value to the value of the expression ``text``; the new row.
+    gdb_thread: int, level: int, parent: int | None, name: str, text: str, seconds: float
+) -> NativeVariable:
+    """Set a local (``parent`` is null) or a child of a value to the value of the expression ``text``; the new row.
 
     ``seconds``: as in :func:`undisturbed`.
     """
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     frame.select()
-    target = _local(frame, name) if handle is None else _member(handle, name)
+    target = _local(frame, name) if parent is None else _member(parent, name)
     with undisturbed(text, seconds):
         value = language.evaluate_for_user(text)
         gdb.set_convenience_variable("dualdbg_value", value)
         if target.address is None:
-            if handle is not None:
+            if parent is not None:
                 raise gdb.GdbError("%s has no address, so it cannot be set" % name)
             c_name = cython_frames.names_in(frame).get(name, name)
             language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
@@ -413,23 +438,25 @@ def _local(frame: gdb.Frame, name: str) -> gdb.Value:
         raise gdb.GdbError(str(error)) from None
 
 
+@answers(FindMemoryRange)
 def memory_place(
-    number: int, level: int, handle: int | None, name: str, expression: str | None
-) -> dict[str, int]:
+    gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
+) -> MemoryRange:
     """Address and size in bytes of a child, a local or an expression; for a watch of that memory."""
-    frame = find_frame(number, level)
+    frame = find_frame(gdb_thread, level)
     frame.select()
     if expression is not None:
         value = language.evaluate_for_user(expression)
     else:
-        value = _local(frame, name) if handle is None else _member(handle, name)
+        value = _local(frame, name) if parent is None else _member(parent, name)
     if value.address is None:
         raise gdb.GdbError("%s is not in memory" % (expression or name))
-    return {"address": int(value.address) & WORD, "size": value.type.sizeof}
+    return MemoryRange(int(value.address) & WORD, value.type.sizeof)
 
 
-def completions(number: int, level: int, text: str) -> list[str]:
+@answers(Complete)
+def completions(gdb_thread: int, level: int, text: str) -> list[str]:
     """What gdb would complete ``print TEXT`` to, without the command."""
-    find_frame(number, level).select()
+    find_frame(gdb_thread, level).select()
     lines = plain(gdb.execute("complete print %s" % text, to_string=True)).splitlines()
     return [line[len("print ") :] for line in lines if line.startswith("print ")]

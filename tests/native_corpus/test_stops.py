@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Breakpoint, BreakpointState, NativeFrame, Stop
+from dualdbg.shared.requests.values import Evaluate
 from tests import rows, support
 from tests.native_corpus.build import HERE
 from tests.session.driver import Driver, run_session
@@ -70,7 +71,7 @@ def test_a_stop_in_optimised_code_shows_what_was_asked_for(tmp_path: Path) -> No
             assert frame.file is not None and frame.line is not None
             text = Path(frame.file).read_text().splitlines()[frame.line - 1].strip()
             assert text.startswith((line, "NOINLINE", "static inline"))
-            value = await driver.session.native.evaluate(1, 0, argument)
+            value = await driver.session.native.ask(Evaluate(1, 0, argument))
             assert value.value.isdigit() or value.value == "<optimized out>", value
             if name == "corpus::walk":
                 into = {(one.inlined_in or "").partition("(")[0] for one in row.locations}
@@ -86,7 +87,7 @@ def test_a_stop_in_optimised_code_shows_what_was_asked_for(tmp_path: Path) -> No
 
         _, row = await in_a_new_run(driver, "corpus::leading hits 2 if given > 0")
         assert row.hit_count == 2
-        value = await driver.session.native.evaluate(1, 0, "given")
+        value = await driver.session.native.ask(Evaluate(1, 0, "given"))
         assert value.value == "2"
 
         empty = line_of("Compilers make a loop of it")

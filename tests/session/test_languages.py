@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exited, NativeFrame, PythonFrame, Reason, Role, Stopped
+from dualdbg.shared.requests.values import Assign
 from tests.session.driver import Driver, name, run_session
 from tests.support import require
 
@@ -321,8 +322,8 @@ def test_variables_of_cython_have_their_own_names(tmp_path: Path, language_sampl
         assert rows["xs"].endswith("[1.0, 2.0]") and rows["total"] == "3" and rows["x"] == "2"
         for expression, value in (("total + x", "5"), ("x > 1 ? scale : 0", "3")):
             assert (await inspector.evaluate(expression, tid, frame, frame.language)).value == value
-        changed = await driver.session.native.assign(
-            await inspector.gdb_thread(tid), 0, None, "total", "x * 5"
+        changed = await driver.session.native.ask(
+            Assign(await inspector.gdb_thread(tid), 0, None, "total", "x * 5", 60.0)
         )
         assert changed.value == "10"
         await driver.session.resume()

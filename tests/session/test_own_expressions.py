@@ -45,6 +45,7 @@ from dualdbg.shared.requests.threads import (
     ReadSignalCode,
     WriteMemory,
 )
+from dualdbg.shared.requests.values import ReadPythonObjects, RunHelper
 from tests.session.driver import Driver, name, run_session
 from tests.session.test_languages import LIBRARIES, RUST, env, program
 
@@ -128,10 +129,10 @@ async def _object(driver: Driver, thread: int, pc: int) -> object:
     words = []
     for text in (f"{none}", f"(void *){none}", f"(unsigned long){none}"):
         for command in ("pyobject", "cpp2py", "py2cpp"):
-            answer = await native.word(thread, 0, command, text)
+            answer = await native.ask(RunHelper(thread, 0, command, text))
             assert answer.value is not None, (command, text, answer.error)
             words.append(answer.value.value)
-    rows = await native.python_values([("none", none)], True)
+    rows = await native.ask(ReadPythonObjects([("none", none)], True))
     return words, [row.value for row in rows]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ...backends.native import Passing
 from ...model import BreakpointSpec
+from ...shared.requests.arguments import Passing, TeachArguments
 from ...symbols.names.signature import Signature
 from ..engines import NativeEngine
 from ..log_text import split_log
@@ -41,7 +41,7 @@ class TaughtArguments:
             return False
         entry, signature = found
         what = await self.passing(entry, signature)
-        not_known = frozenset(await self._native.teach_arguments(address, entry, what))
+        not_known = frozenset(await self._native.ask(TeachArguments(address, entry, what)))
         if not_known:
             self._open[address] = entry, what, not_known
         names = names_in(spec.condition or "")
@@ -54,8 +54,8 @@ class TaughtArguments:
         if self._needs_caller(spec, address):
             entry, what, _ = self._open[address]
             if address == entry:
-                await self._native.teach_arguments(
-                    address, entry, await self.at_call(gdb_thread, entry, what)
+                await self._native.ask(
+                    TeachArguments(address, entry, await self.at_call(gdb_thread, entry, what))
                 )
 
     def _needs_caller(self, spec: BreakpointSpec, address: int) -> bool:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from ...backends.native import Passing
 from ...errors import CommandError, DualdbgError
 from ...known.c_functions import FUNCTIONS
 from ...model import BreakpointSpec, Location
@@ -19,6 +18,7 @@ from ...probes.placement import CannotPlace
 from ...probes.recording import PythonPlaces, Shared
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
+from ...shared.requests.arguments import FindRegisterArguments, Passing
 from ...shared.requests.breakpoints import DeleteBreakpoints, InsertBreakpoint
 from ...shared.requests.threads import ListThreads, ReadMemory, ReadRegisters
 from ...snapshot.cpython.layout import PythonLayout, layout_of
@@ -235,10 +235,10 @@ class Tracing:
             place.arguments = self._kept(rows, place.manner.times)
             return
         try:
-            found = await self.native.traced_arguments(address, what)
+            found = await self.native.ask(FindRegisterArguments(address, what))
         except CommandError:  # debug info that gdb cannot read: its registers have no names then
             return
-        place.arguments = self._kept([Argument(**row) for row in found], place.manner.times)
+        place.arguments = self._kept([Argument(*row) for row in found], place.manner.times)
 
     def program_replaced(self) -> None:
         """The process runs another program: what was counted stays."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Protocol
 
-from ...backends.native import CallerCode, EntryCode, Passing
 from ...errors import CommandError, SymbolError
+from ...shared.requests.arguments import CallerCode, EntryCode, Passing, ReadCallEvidence, ReadEntryCode
 from ...shared.requests.threads import ReadFrames, ReadMemory
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.function_parts import (
@@ -85,16 +84,16 @@ class CallingReader:
         code, _ = await self._code(entry)
         if signature.relays is not None:
             if await self._is_passed_on(entry, signature.relays):
-                return replace(what, hidden=False, member=False, this=None, evidence=code.evidence)
+                return what._replace(hidden=False, member=False, this=None, evidence=code.evidence)
             if signature.relays.needed:
-                return replace(what, hidden=None, member=None, evidence=None, callers_fill=False)
+                return what._replace(hidden=None, member=None, evidence=None, callers_fill=False)
         hidden = False if code.not_hidden else what.hidden
         member = what.member
         if signature.vtable is not None:
             if entry not in self._virtual:
                 self._virtual[entry] = await self._is_in_table(entry, signature.vtable)
             member = True if self._virtual[entry] else member
-        return replace(what, hidden=hidden, member=member, evidence=code.evidence)
+        return what._replace(hidden=hidden, member=member, evidence=code.evidence)
 
     async def _is_passed_on(self, entry: int, relays: Relays) -> bool:
         """Whether one of the functions does nothing but pass these arguments on to ``entry``, in this order."""
@@ -133,7 +132,7 @@ class CallingReader:
             if found is None:
                 return what
             self._calls[place] = found
-        return replace(what, call=self._calls[place])
+        return what._replace(call=self._calls[place])
 
     async def _call(self, number: int, entry: int, returns_to: int) -> Mapping[str, Any] | None:
         """What the call tells that leads back to an address; None where nothing is certain."""
@@ -142,12 +141,12 @@ class CallingReader:
             caller = await self._caller(part) if part is not None else None
             if caller is None:
                 return None
-            found = await self._native.call_evidence(number, entry, caller)
+            found = await self._native.ask(ReadCallEvidence(number, entry, caller))
             between = part_at(self._image, found.goes_to) if found.goes_to is not None else None
             through = await self._caller(between) if between is not None else None
             if found.goes_to is None or between is None or between[0] != found.goes_to or through is None:
                 return found.call
-            return (await self._native.call_evidence(number, entry, caller, through)).call
+            return (await self._native.ask(ReadCallEvidence(number, entry, caller, through))).call
         except (CommandError, SymbolError):
             return None  # there are data between the instructions, or it is not known what code is there
 
@@ -198,7 +197,7 @@ class CallingReader:
         try:
             parts = first_parts(self._image, entry)
             while parts and len(parts) <= _MOST_PARTS:
-                found = await self._native.entry_code(parts, self._pads(parts))
+                found = await self._native.ask(ReadEntryCode(parts, self._pads(parts)))
                 more = {further_part(self._image, target) for target in found.outside} - {None, *parts}
                 if not more:
                     return found, parts

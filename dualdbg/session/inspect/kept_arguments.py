@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ...errors import CommandError
 from ...model import NativeFrame
+from ...shared.requests.arguments import ReadKeptArguments
 from ...symbols.address_space import AddressSpace
 from ...symbols.function_parts import first_parts, further_part, part_at
 from ..engines import Evaluating
@@ -34,7 +35,7 @@ class KeptReader:
             return {}
         while len(parts) <= _MOST_PARTS:
             try:
-                found = await self._native.kept_arguments(parts, pc)
+                found = await self._native.ask(ReadKeptArguments(parts, pc))
             except CommandError:
                 return {}  # gdb cannot decode it: there are data between the instructions
             if not found.kept:

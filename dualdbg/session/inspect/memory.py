@@ -8,9 +8,11 @@ from typing import Protocol, TypeVar
 from ...errors import CommandError, EvaluationError, UnreadableMemory
 from ...model import NativeFrame, Value
 from ...shared.requests.threads import ReadReadableMemory, WriteMemory
+from ...shared.requests.values import Assign, Complete, FindMemoryRange
 from ..engines import Evaluating, Reading
 from ..ports import Halting
 from .inspector import Inspector
+from .values import CALL_DEADLINE
 
 _Answer = TypeVar("_Answer")
 
@@ -80,7 +82,8 @@ class Memory:
         """
         handle = self._handle(parent)
         variable = await self._in_frame(
-            tid, lambda number: self._native.assign(number, frame.level, handle, name, text)
+            tid,
+            lambda number: self._native.ask(Assign(number, frame.level, handle, name, text, CALL_DEADLINE)),
         )
         return self._values.native_value(variable)
 
@@ -91,7 +94,7 @@ class Memory:
         handle = self._handle(parent)
         place = await self._in_frame(
             tid,
-            lambda number: self._native.memory_place(number, frame.level, handle, name, expression),
+            lambda number: self._native.ask(FindMemoryRange(number, frame.level, handle, name, expression)),
         )
         return place.address, place.size
 
@@ -100,7 +103,7 @@ class Memory:
 
         async def ask() -> list[str]:
             number = await self._threads.gdb_thread(tid)
-            return await self._native.completions(number, frame.level, text)
+            return await self._native.ask(Complete(number, frame.level, text))
 
         rows: list[str] = await self._halting.interrupted(ask)
         return rows

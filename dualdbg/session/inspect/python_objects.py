@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable
 
-from ...backends.native import ObjectRow
 from ...errors import EvaluationError
 from ...model import Language, PythonFrame, Value
+from ...shared.requests.values import FollowPythonPath, ObjectRow, ReadPythonChildren, ReadPythonObjects
 from ...snapshot.cpython.held_process import PythonSide
 from ..engines import Evaluating
 from ..ports import Halting, HeldThreads
@@ -45,7 +45,7 @@ class MemoryValues:
     async def variables(self, tid: int, frame: PythonFrame) -> list[Value]:
         """Arguments and locals that have a value. Of a module, its variables without functions and classes."""
         names = self._side.variables(await self._read_frame(tid, frame))
-        rows = await self._native.python_values(names, False)
+        rows = await self._native.ask(ReadPythonObjects(names, False))
         is_module = frame.function == "<module>"
         return [self._value(row) for row in rows if not (is_module and row.kind in _DEFINITIONS)]
 
@@ -54,7 +54,7 @@ class MemoryValues:
 
         With a ``count`` of None: a page of them, and a last row that stands for the rest.
         """
-        answer = await self._native.python_children(address, start, count or PAGE)
+        answer = await self._native.ask(ReadPythonChildren(address, start, count or PAGE))
         values = [self._value(row) for row in answer.rows]
         end = start + len(values)
         if count is None and values and end < answer.total:
@@ -67,7 +67,7 @@ class MemoryValues:
         Raises EvaluationError for what only code of the target can tell: calls, operators, properties.
         """
         address = await self.address(expression, tid, frame)
-        rows = await self._native.python_values([(expression, address)], True)
+        rows = await self._native.ask(ReadPythonObjects([(expression, address)], True))
         return self._value(rows[0], whole=True)
 
     async def address(self, expression: str, tid: int, frame: PythonFrame) -> int:
@@ -83,7 +83,7 @@ class MemoryValues:
             )
         if not steps:
             return known[name]
-        found = await self._native.python_path(known[name], steps)
+        found = await self._native.ask(FollowPythonPath(known[name], steps))
         if found.address is None:
             raise EvaluationError(
                 f"{found.type} has no {found.missing} in its memory",

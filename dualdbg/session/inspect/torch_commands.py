@@ -6,9 +6,9 @@ import re
 from dataclasses import replace
 from typing import Protocol
 
-from ...backends.native import HelperAnswer, ObjectRow
 from ...errors import EvaluationError
 from ...model import Event, Frame, Language, NativeFrame, PythonFrame, Value
+from ...shared.requests.values import HelperAnswer, LoadHelpers, ObjectRow, RunHelper
 from ..engines import Evaluating
 from ..ports import Halting
 from ..progress import progress
@@ -65,9 +65,9 @@ class HelperWords:
                 expression = await self._without_variables(argument, tid, frame)
             elif isinstance(frame, NativeFrame) and tid is not None and word in _PYTHON_FIRST:
                 expression = await self._of_caller(argument, tid, frame)
-            found = await self._native.word(number, level, word, expression)
+            found = await self._native.ask(RunHelper(number, level, word, expression))
             if await self._reads_more(found):
-                found = await self._native.word(number, level, word, expression)
+                found = await self._native.ask(RunHelper(number, level, word, expression))
             return found
 
         async with progress(self._emit, f"reading memory for {word}"):
@@ -84,7 +84,7 @@ class HelperWords:
 
     async def load(self) -> None:
         """Load the helpers' settings and commands into gdb itself."""
-        await self._native.load_helpers()
+        await self._native.ask(LoadHelpers())
 
     async def _of_caller(self, argument: str, tid: int, frame: NativeFrame) -> str:
         """As :meth:`_without_variables`, in the nearest Python frame below. C++ where that has no such variable."""

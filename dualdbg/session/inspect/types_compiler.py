@@ -17,6 +17,7 @@ from ...errors import DualdbgError
 from ...model import Event, Notice
 from ...patience import patient
 from ...resources import resource_directory
+from ...shared.requests.values import TakeCompiledTypes
 from ...waiting import to_its_end
 from ..engines import Evaluating
 from ..progress import progress
@@ -44,7 +45,7 @@ async def compile_types(session: Debuggee, wanted: TypesWanted) -> None:
     what = f"the types of PyTorch {wanted.pytorch}"
     async with progress(session.emit, f"compiling {what}, once; the session goes on meanwhile"):
         problem = await _compiled(wanted)
-    session.native.types_compiled(wanted.name, problem)
+    session.native.tell(TakeCompiledTypes(wanted.name, problem))
     if problem is None:
         seconds = time.monotonic() - began
         text = f"{what} are compiled ({seconds:.0f} s): values are shown by them from now on"

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
 from ...backends import python as debugpy
-from ...backends.native import NativeVariable, Passing
 from ...backends.python import PythonRequest, PythonValue
-from ...errors import CommandError, EvaluationError, StaleHandle, SymbolError
+from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle, SymbolError
 from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...shared.not_yet import NOT_YET
+from ...shared.requests.arguments import EvaluatePassed, NoteArguments, Passing, ReadPassedArguments
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
+from ...shared.requests.values import (
+    Evaluate,
+    ForgetValues,
+    ListArgumentNames,
+    ListChildren,
+    ListVariables,
+    NativeVariable,
+)
 from ...symbols.names.signature import Signature
 from ...waiting import to_its_end
 from ..engines import CodeReading, Evaluating, Reading
@@ -41,6 +50,9 @@ _ARGUMENT_REGISTERS = {
 }
 
 
+CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
+
+
 class Engine(Evaluating, Reading, CodeReading, Protocol):
     """What values need of gdb."""
 
@@ -56,6 +68,7 @@ class ValueReader:
         self._fetchers: dict[int, Fetch] = {}
         # By reference: the attributes of the object itself, where it has more.
         self._own: dict[int, Fetch] = {}
+        self._has_handles = False  # gdb keeps values for us
         self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
         # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
@@ -73,7 +86,10 @@ class ValueReader:
         self._fetchers.clear()
         self._own.clear()
         self._native_handles.clear()
-        self._native.forget_values()
+        if self._has_handles:
+            self._has_handles = False
+            with contextlib.suppress(EngineLost):  # gdb is gone, and its values with it
+                self._native.tell(ForgetValues())
 
     async def variables(self, tid: int, frame: Frame) -> list[Value]:
         """Arguments and locals of a frame, and what the function has returned that a step has left for it."""
@@ -218,13 +234,13 @@ class ValueReader:
         """The names of its arguments among the variables of a native frame with debug info; None where not known."""
 
         async def ask() -> list[str] | None:
-            return await self._native.argument_names(await self._reads.gdb_thread(tid), frame.level)
+            return await self._native.ask(ListArgumentNames(await self._reads.gdb_thread(tid), frame.level))
 
         return await self._halting.interrupted(ask)
 
     async def _native_variables(self, tid: int, frame: NativeFrame, style: str) -> list[Value]:
         number = await self._reads.gdb_thread(tid)
-        rows = await self._native.variables(number, frame.level, style)
+        rows = await self._native.ask(ListVariables(number, frame.level, style))
         if rows or frame.line is not None:
             values = [self.native_value(row) for row in rows]
             return await self._with_passed(number, frame, values)
@@ -233,7 +249,7 @@ class ValueReader:
     async def _with_passed(self, number: int, frame: NativeFrame, values: list[Value]) -> list[Value]:
         """Where an argument is not yet where debug info has it: as the caller has passed it."""
         found = self.signature_at(frame.pc, False) if any(one.value == NOT_YET for one in values) else None
-        names = await self._native.argument_names(number, frame.level) if found is not None else None
+        names = await self._native.ask(ListArgumentNames(number, frame.level)) if found is not None else None
         if found is None or names is None:
             return values
         rows = await self._passed_rows(
@@ -273,7 +289,9 @@ class ValueReader:
         self, number: int, frame: NativeFrame, entry: int, what: Passing
     ) -> list[NativeVariable]:
         kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
-        return await self._native.passed_arguments(number, frame.level, entry, what, kept)
+        rows = await self._native.ask(ReadPassedArguments(number, frame.level, entry, what, kept))
+        self._has_handles = self._has_handles or any(row.handle is not None for row in rows)
+        return rows
 
     async def _argument_registers(self, number: int) -> list[Value]:
         names = _ARGUMENT_REGISTERS.get(await self._native.ask(ReadArchitecture()), ())
@@ -302,7 +320,8 @@ class ValueReader:
     def note_arguments(self) -> None:
         """The stop is left, and the target still stands: note what :meth:`will_note_arguments` has found."""
         if self._to_note is not None:
-            self._native.note_arguments(*self._to_note)
+            with contextlib.suppress(EngineLost):  # gdb is gone, and what it has noted with it
+                self._native.tell(NoteArguments(*self._to_note))
             self._to_note = None
 
     async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
@@ -332,8 +351,10 @@ class ValueReader:
             return None
         row = next((row for row in rows if row.name == expression), None)
         if row is None:
-            row = await self._native.evaluate_passed(
-                number, frame.level, expression, found[0], what, rows, style, may_stop
+            told = {row.name: (row.type, row.value, row.handle) for row in rows}
+            seconds = None if may_stop else CALL_DEADLINE
+            row = await self._native.ask(
+                EvaluatePassed(number, frame.level, expression, found[0], what, told, style, seconds)
             )
         return self.native_value(row)
 
@@ -345,6 +366,7 @@ class ValueReader:
         ``may_stop``: breakpoints hold in what it calls.
         """
         level = frame.level if isinstance(frame, NativeFrame) else 0
+        seconds = None if may_stop else CALL_DEADLINE
 
         async def read() -> Value:
             number = await self._reads.gdb_thread(tid)
@@ -353,7 +375,7 @@ class ValueReader:
                     passed = await self._passed(number, frame, expression, style, may_stop)
                     if passed is not None:
                         return passed
-                variable = await self._native.evaluate(number, level, expression, style, may_stop)
+                variable = await self._native.ask(Evaluate(number, level, expression, style, seconds))
                 if variable.value == NOT_YET and isinstance(frame, NativeFrame):
                     rows = await self._native_variables(tid, frame, style)
                     return next((one for one in rows if one.name == expression), self.native_value(variable))
@@ -381,13 +403,14 @@ class ValueReader:
 
         async def read() -> list[Value]:
             return [
-                self.native_value(row) for row in await self._native.children(handle, start, count, style)
+                self.native_value(row)
+                for row in await self._native.ask(ListChildren(handle, start, count, style))
             ]
 
         return await self._halting.interrupted(read)
 
     async def _native_children(self, handle: int, start: int, count: int | None) -> list[Value]:
-        rows = await self._native.children(handle, start, PAGE + 1 if count is None else count)
+        rows = await self._native.ask(ListChildren(handle, start, PAGE + 1 if count is None else count))
         if count is not None or len(rows) <= PAGE:
             return [self.native_value(row) for row in rows]
         values = [self.native_value(row) for row in rows[:PAGE]]
@@ -405,6 +428,7 @@ class ValueReader:
         handle = variable.handle
         reference = 0
         if handle is not None:
+            self._has_handles = True
             reference = self._native_reference(handle)
             self._native_handles[reference] = handle
         return Value(

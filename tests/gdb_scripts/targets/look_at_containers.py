@@ -19,7 +19,7 @@ with open(os.environ["DUALDBG_TEST_SAID"]) as file:
         count += 1
         try:
             row = values.evaluate(1, 1, expression)
-            shown = row["value"].split(" ")[0]
+            shown = row.value.split(" ")[0]
             found = {"true": 1, "false": 0}.get(shown)
             found = int(float(shown)) if found is None else found
         except (gdb.error, gdb.GdbError, ValueError) as error:
@@ -33,10 +33,8 @@ def shown(expression):
         row = values.evaluate(1, 1, expression)
     except (gdb.error, gdb.GdbError) as error:
         return {"error": str(error)}
-    row["inside"] = []
-    if row["handle"] is not None:
-        row["inside"] = [[r["name"], r["type"], r["value"]] for r in values.children(row["handle"], 0, 20)]
-    return row
+    inside = values.children(row.handle, 0, 20) if row.handle is not None else []
+    return dict(row._asdict(), inside=[[one.name, one.type, one.value] for one in inside])
 
 
 rows = {expression: shown(expression) for expression in os.environ["DUALDBG_TEST_ROWS"].split(";")}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from dualdbg_engine import passed
 from dualdbg_helpers import placing
+from dualdbg_shared.requests.arguments import EntryCode
 
 rows = json.loads(Path(os.environ["DUALDBG_TEST_FUNCTIONS"]).read_text())
 found = []
@@ -18,9 +19,9 @@ for row in rows:
     try:
         code = passed.entry_code([row["part"]], row["pads"])
     except gdb.error:  # data between the instructions
-        code = {"evidence": None, "not_hidden": False}
-    what = dict(row["by_name"], evidence=code["evidence"])
-    if code["not_hidden"]:
+        code = EntryCode(None, False)
+    what = dict(row["by_name"], evidence=code.evidence)
+    if code.not_hidden:
         what["hidden"] = False
     by_name = placing.passing(what)
     readings = placing.readings(by_name)
@@ -28,7 +29,7 @@ for row in rows:
     right = placing.places(known, placing.readings(known))
     found.append(
         {
-            "not_hidden": code["not_hidden"],
+            "not_hidden": code.not_hidden,
             "readings": len(readings),
             "hidden": sorted({one.hidden for one in readings}),
             "member": sorted({one.member for one in readings}),

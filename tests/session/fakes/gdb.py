@@ -226,11 +226,6 @@ class FakeGdb:
             self._world.broken.append("threads were parked while the program ran")
         self._world.parked = set(gdb_threads)
 
-    # -- what is kept of values --------------------------------------------------------------------
-
-    def forget_values(self) -> None:
-        pass
-
     # -- breakpoints of a step: what they catch is up to the world ---------------------------------
 
     def _set_breakpoint(self, gdb_thread: int) -> int:
