@@ -170,7 +170,7 @@ async def _place(
         if len(places) == wanted:
             break
         found.wanted += 1
-        place = TracedPlace(1, one.engine.new_trace(), Location(name, None, address))
+        place = TracedPlace(1, one.engine.probes.new_trace(), Location(name, None, address))
         await one.probes.trace(place, None, None)
         if place.why_not is None:
             places[f"{name} {address:#x}"] = place
@@ -200,7 +200,7 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
             began = time.monotonic()
             await one.engine.resume()
             found.putting_in = time.monotonic() - began
-            found.reasons.update(one.engine.probes_left_out.values())
+            found.reasons.update(one.engine.probes.left_out.values())
             await asyncio.sleep(seconds / CYCLES)
             await one.interrupted()
             await one.engine.ask(ListThreads())  # gdb has told of the stop before it takes the jumps out
@@ -216,7 +216,7 @@ async def torture(program: Program, functions: int, seconds: float, by_gdb: int,
         program.tell("stop")
         await asyncio.to_thread(program.hear)
         counted = [await _counted(program, places, rounds) for rounds in (ROUNDS, 2 * ROUNDS)]
-        left_out = set(one.engine.probes_ever_left_out)
+        left_out = set(one.engine.probes.ever_left_out)
         await one.interrupted()
         found.hits = sum(place.hits for place in every)
     found.called = sum(place.hits > 0 for place in every)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from ..shared.requests.breakpoints import (
     RequireThread,
     SetBreakpoint,
 )
+from ..shared.requests.process import ForgetProgram, InterruptBy, LetGo, MayLetGo, RunPython, TakePending
 from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
 from ..waiting import settled
 from .events import (
@@ -36,7 +37,9 @@ from .events import (
     NativeWentOn,
     StopCause,
 )
+from .gdb_client import GdbClient
 from .gdb_events import stop_event, text_event
+from .gdb_probes import GdbProbes
 from .gdb_process import DEADLINE, GdbOptions, GdbProcess
 from .gdb_settings import (
     check_command,
@@ -78,11 +81,12 @@ _MOVES = {
     Move.NEXT_INSTRUCTION: "-exec-next-instruction",
     Move.JUMP: "-exec-jump",
 }
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 # A command whose arguments are expressions reads them in no frame's language.
 _AS_OURS = "with language c++ -- "
 
 
-class GdbEngine(GdbSignals):
+class GdbEngine(GdbClient):
     """Owns gdb. Answers come as return values, everything else through ``on_event``.
 
     Threads and breakpoints are given by gdb's numbers. Each method raises CommandError with gdb's words when gdb
@@ -100,7 +104,12 @@ class GdbEngine(GdbSignals):
         reactions = self._on_record, self._on_trouble, self._on_end
         super().__init__(GdbProcess(options, *reactions, _ASYNC_HANDLERS, congested))
         self._on_event = on_event
-        self._late = self._answered_late
+        self.probes = GdbProbes(self)
+        self.signals = GdbSignals(self, self._process, self.probes)
+        self._letting_run = asyncio.Lock()  # held until gdb has been told to let the target run
+        self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
+        self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
+        self._at_functions: set[int] = set()  # breakpoints whose conditions belong to the frame that is shown
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
         self._troubles = 0  # lines from gdb that could not be read
@@ -178,6 +187,25 @@ class GdbEngine(GdbSignals):
         else:  # not by gdb's own level: gdb may count functions that were inlined at the place of the stop
             await self.ask(SelectFrame(gdb_thread, level))
 
+    async def printed(self, expression: str, style: str) -> str:
+        """A value in the selected frame as gdb prints it; ``style`` is one of its formats (``x``, ``4xb``)."""
+        return await self._process.console(f"output/{style} {expression}")
+
+    async def examined(self, address: str, style: str) -> str:
+        """What lies at the value of an expression, in the same way (``i`` for instructions)."""
+        return await self._process.console(f"x/{style} {address}")
+
+    async def address(self, expression: str) -> int:
+        """The value of an expression as an address. Raises CommandError where it is none."""
+        text = (await self.printed(f"(unsigned long)({expression})", "x")).strip()
+        if not _ADDRESS.fullmatch(text):
+            raise CommandError(f"{expression} is no address: {text}")
+        return int(text, 16)
+
+    async def code_of_line(self, location: str) -> str:
+        """gdb's words for where the code of a line or function is, or which line an address belongs to."""
+        return await self._process.console(f"info line {location}")
+
     # -- taking hold and letting go -----------------------------------------------------------
 
     async def attach(
@@ -194,7 +222,7 @@ class GdbEngine(GdbSignals):
         self._attached = attached = asyncio.get_running_loop().create_future()
         # When gdb ends, the command fails too, and its failure is raised: nobody may ask for this one.
         attached.add_done_callback(lambda done: done.cancelled() or done.exception())
-        self._target = pid
+        self.signals.target = pid
         await self.keep_index(index)
         if debug_files is not None:
             usual = (await self._process.command("-gdb-show debug-file-directory")).text("value")
@@ -227,13 +255,13 @@ class GdbEngine(GdbSignals):
 
     async def detach(self) -> None:
         """Let go of the target: it runs on."""
-        if self._probe_signal is not None:
-            await self._process.console(f"handle {self._probe_signal} nostop noprint pass")
+        if self.probes.signal is not None:
+            await self._process.console(f"handle {self.probes.signal} nostop noprint pass")
         for _ in range(_MOST_RUNS):
-            if await self.may_let_go():
+            if await self.ask(MayLetGo()):
                 break
-            self.take_pending()
-        await self.let_go()
+            self.tell(TakePending())
+        await self.ask(LetGo())
         self.running = False
 
     async def kill(self) -> None:
@@ -259,10 +287,9 @@ class GdbEngine(GdbSignals):
 
     async def _move(self, move: Move, gdb_thread: int | None, level: int, address: int | None) -> None:
         if move is Move.CONTINUE and gdb_thread is None:
-            await self.arm_probes()
+            await self.probes.arm()
         elif gdb_thread is not None:
-            with self._undone():
-                await self.pass_hits(gdb_thread)
+            await self.probes.pass_hits(gdb_thread)
         if move is Move.UNTIL and gdb_thread is not None and await self.ask(IsInFront(gdb_thread)):
             move = Move.NEXT  # gdb aborts: its until begins at the entry
         words = _MOVES[move].split(" ", 1)
@@ -272,22 +299,37 @@ class GdbEngine(GdbSignals):
             words.insert(1, f"--thread {gdb_thread}")
         if address is not None:
             words.append(f"*{address:#x}")
-        await self._process.command(" ".join(words), late=self._late)
+        await self._process.command(" ".join(words), late=self._answered_late)
+
+    async def resume_with_signal(self, name: str) -> None:
+        """Let every thread run, with the signal that the target was stopped for."""
+        async with self._letting_run:
+            await self.probes.arm()
+            taker = self._taker
+            if taker is not None:
+                receiver = await self.signals.receiver(taker, signal.Signals[name])
+                await self._process.console(f"thread {receiver}")
+            # Without & gdb takes no command, such as an interrupt, before the next stop.
+            await self._process.console(f"signal {name} &", late=self._answered_late)
+
+    async def interrupt(self) -> None:
+        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py.
+
+        Where the target is being let run, it is asked for behind that: one of a target that stands would be lost.
+        """
+        async with self._letting_run:
+            name = self._interrupted_by = self.signals.to_interrupt()
+            await self.order(InterruptBy(name))
 
     def _answered_late(self, answer: mi.Result) -> None:
         refused = answer.kind == "error"
         self._on_event(NativeRefused(answer.payload.text("msg") or "") if refused else NativeWentOn())
 
-    async def forget_program(self) -> None:
-        """As :meth:`GdbHelpers.forget_program`."""
-        self._forget_probes()
-        await super().forget_program()
-
     # -- breakpoints --------------------------------------------------------------------------
 
     async def delete_breakpoint(self, number: int) -> None:
         """Delete a breakpoint, watchpoint or trace; an internal one of gdb's has a number below zero."""
-        if self.remove_trace(number):
+        if self.probes.remove_trace(number):
             return
         if number < 0:
             self.tell(DeleteBreakpoints([number]))
@@ -345,12 +387,21 @@ class GdbEngine(GdbSignals):
 
     async def ask(self, request: Request[Answer], deadline: float | None = None) -> Answer:
         """As :meth:`GdbClient.ask`."""
-        with self._undone() if request.undone else contextlib.nullcontext():
-            answer = await super().ask(request, deadline)
-        learn = _LEARN.get(type(request))
-        if learn is not None:
+        try:
+            with self._undone() if request.undone else contextlib.nullcontext():
+                answer = await super().ask(request, deadline)
+        finally:
+            if isinstance(request, RunPython):
+                # gdb reports that threads run during such a call, but not that they stop again.
+                self.running = False
+        if (learn := _LEARN.get(type(request))) is not None:
             learn(self, answer)
         return answer
+
+    def _forget_program(self) -> None:
+        self._at_functions.clear()
+        self.probes.forget()
+        self.forget_constants()
 
     def _number_threads(self, threads: dict[int, int]) -> None:
         self._threads = threads
@@ -363,18 +414,6 @@ class GdbEngine(GdbSignals):
             yield
         finally:
             self._undoing -= 1
-
-    async def run_text(
-        self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
-    ) -> None:
-        """Run the Python code at ``text`` in a thread; see :meth:`GdbHelpers.run_text`. The target stands again
-        afterwards.
-        """
-        try:
-            await super().run_text(gdb_thread, ensure, run, release, text, deadline)
-        finally:
-            # gdb reports that threads run during such a call, but not that they stop again.
-            self.running = False
 
     # -- what gdb reports ---------------------------------------------------------------------
 
@@ -428,12 +467,10 @@ class GdbEngine(GdbSignals):
             self._on_trouble(error)
             event = NativeStopped(StopCause.OTHER, None, None, words="gdb's words cannot be read")
         if isinstance(event, NativeStopped):
-            event = self._as_of_function(event)
+            event = self.probes.as_of_function(event)
         self._interrupted_by = None
         if self._undoing and isinstance(event, NativeStopped):
             return
-        if isinstance(event, NativeStopped) and self._is_of_probes(event):
-            event = replace(event, cause=StopCause.INTERRUPTED)
         if isinstance(event, NativeStopped) and event.cause is StopCause.SIGNAL:
             self._taker = event.gdb_thread
         if self._attached is None or self._attached.done():
@@ -453,6 +490,7 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
 
 # What the engine takes from answers for itself.
 _LEARN: dict[type[Request[Any]], Callable[[GdbEngine, Any], None]] = {
+    ForgetProgram: lambda engine, _: engine._forget_program(),
     InsertAtFunction: lambda engine, number: engine._at_functions.add(number),
     ListThreads: GdbEngine._number_threads,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import signal
 
@@ -11,82 +10,62 @@ from ..shared import quiet_signal
 from ..shared.proc_files import read_status
 from ..shared.requests.threads import ListThreads, ReadSignalCode, ReadSignalHandling, SignalHandling
 from .gdb_probes import GdbProbes
-from .gdb_process import GdbProcess, Late
+from .gdb_process import GdbProcess
+from .native import AskingGdb
 
 _SI_TKILL = -6  # asm-generic/siginfo.h: sent to one thread
 
 
-class GdbSignals(GdbProbes):
+class GdbSignals:
     """What is asked of gdb about signals."""
 
-    def __init__(self, process: GdbProcess) -> None:
-        super().__init__(process)
-        self._target = 0  # the process that was attached to
-        # Gets what gdb says when it has not said in time whether the target runs.
-        self._late: Late | None = None
-        self._letting_run = asyncio.Lock()  # held until gdb has been told to let the target run
-        self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
-        self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
-        self._stopping_signals: set[str] = set()  # which the user wants to see
+    def __init__(self, gdb: AskingGdb, process: GdbProcess, probes: GdbProbes) -> None:
+        self._gdb = gdb
+        self._process = process
+        self._probes = probes
+        self.target = 0  # the process that was attached to
+        self._stopping: set[str] = set()  # which the user wants to see
         # What gdb did at a signal before the user's first breakpoint on it.
         self._handling: dict[str, SignalHandling] = {}
 
-    async def resume_with_signal(self, name: str) -> None:
-        """Let every thread run, with the signal that the target was stopped for.
+    async def handle(self, name: str, stops: bool) -> None:
+        """Have the target stop when this signal arrives, and get it; or do again what was done before."""
+        before = self._handling.get(name)
+        if before is None:
+            before = self._handling[name] = await self._gdb.ask(ReadSignalHandling(name))
+        (self._stopping.add if stops else self._stopping.discard)(name)
+        pairs = zip([True, True, True] if stops else before, ("stop", "print", "pass"), strict=True)
+        words = " ".join(word if wanted else f"no{word}" for wanted, word in pairs)
+        await self._process.console(f"handle {name} {words}")
+
+    def of_probes(self) -> str:
+        """The name of a signal that does nothing in the target, and at which nobody wants to stop."""
+        return self._probes.signal or quiet_signal.choose(self.target, self._stopping)
+
+    def to_interrupt(self) -> str:
+        """The name of another such signal, by which gdb interrupts. Raises CommandError when the target has ended."""
+        try:
+            return quiet_signal.choose(self.target, {*self._stopping, self._probes.signal or ""})
+        except OSError as error:
+            raise CommandError(f"process {self.target} has ended") from error
+
+    async def receiver(self, taker: int, number: int) -> int:
+        """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for.
 
         One that was sent to the whole process goes to its main thread. The kernel prefers that one too, but gives the
         signal to another while gdb holds the main thread; what Python's main thread waits for would then wait on.
         """
-        async with self._letting_run:
-            await self.arm_probes()
-            taker = self._taker
-            if taker is not None:
-                await self._process.console(f"thread {await self._receiver(taker, signal.Signals[name])}")
-            # Without & gdb takes no command, such as an interrupt, before the next stop.
-            await self._process.console(f"signal {name} &", late=self._late)
-
-    async def _receiver(self, taker: int, number: int) -> int:
-        """gdb's number of the thread that is to have a signal which the thread ``taker`` was stopped for."""
-        threads = await self.ask(ListThreads())
-        main = next((one for one, tid in threads.items() if tid == self._target), taker)
-        if main == taker or _blocks(self._target, number):
+        threads = await self._gdb.ask(ListThreads())
+        main = next((one for one, tid in threads.items() if tid == self.target), taker)
+        if main == taker or _blocks(self.target, number):
             return taker
         await self._process.console(f"thread {taker}")
         with contextlib.suppress(CommandError):  # what gdb does not know of it changes nothing
-            code = await self.ask(ReadSignalCode())
-            is_own = code == _SI_TKILL or (
-                code > 0 and number == signal.SIGTRAP
-            )  # an instruction of the thread
+            code = await self._gdb.ask(ReadSignalCode())
+            # An instruction of the thread may have caused it.
+            is_own = code == _SI_TKILL or (code > 0 and number == signal.SIGTRAP)
             return taker if is_own else main
         return taker
-
-    async def interrupt(self) -> None:
-        """Ask for a stop of every thread; it arrives as an event. Not by -exec-interrupt: see quiet_signal.py.
-
-        Where the target is being let run, it is asked for behind that: one of a target that stands would be lost.
-        """
-        async with self._letting_run:
-            try:
-                taken = {*self._stopping_signals, self._probe_signal or ""}
-                name = quiet_signal.choose(self._target, taken)
-            except OSError as error:
-                raise CommandError(f"process {self._target} has ended") from error
-            self._interrupted_by = name
-            await self.interrupt_by(name)
-
-    def signal_of_probes(self) -> str:
-        """The name of a signal that does nothing in the target, and at which nobody wants to stop."""
-        return self._probe_signal or quiet_signal.choose(self._target, self._stopping_signals)
-
-    async def handle_signal(self, name: str, stops: bool) -> None:
-        """Have the target stop when this signal arrives, and get it; or do again what was done before."""
-        before = self._handling.get(name)
-        if before is None:
-            before = self._handling[name] = await self.ask(ReadSignalHandling(name))
-        (self._stopping_signals.add if stops else self._stopping_signals.discard)(name)
-        pairs = zip([True, True, True] if stops else before, ("stop", "print", "pass"), strict=True)
-        words = " ".join(word if wanted else f"no{word}" for wanted, word in pairs)
-        await self._process.console(f"handle {name} {words}")
 
 
 def _blocks(tid: int, number: int) -> bool:

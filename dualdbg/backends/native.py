@@ -1,9 +1,25 @@
-"""The questions of the session to the native engine, and the answers: plain facts, each with its own type."""
+"""Words of the native engine; what is asked of it is declared in :mod:`dualdbg.shared.requests`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
+from typing import Protocol, TypeVar
+
+from ..shared.requests.base import Request
+
+T = TypeVar("T")
+
+
+class AskingGdb(Protocol):
+    """Asks gdb. A refusal is a CommandError with gdb's words, a missing answer an EngineTimeout."""
+
+    async def ask(self, request: Request[T], deadline: float | None = ...) -> T:
+        """Return the answer to a request, which has ``deadline`` seconds instead of its own."""
+        ...
+
+    def tell(self, request: Request[None]) -> None:
+        """Send a request behind all earlier ones, and wait for no answer. Raises EngineLost when gdb is gone."""
+
 
 PROBE_FUNCTIONS = (
     "PyErr_Fetch",
@@ -46,11 +62,3 @@ class Access(Enum):
     WRITE = "write"  # that changes the value
     READ = "read"
     READ_WRITE = "readWrite"
-
-
-@dataclass(frozen=True)
-class RegisterText:
-    """A register's content as gdb prints it."""
-
-    name: str
-    value: str

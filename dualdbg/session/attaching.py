@@ -23,6 +23,8 @@ from ..patience import patient
 from ..process_end import HeldProcess
 from ..resources import resource_directory
 from ..shared.proc_files import is_stopped
+from ..shared.requests.codec import line_of
+from ..shared.requests.process import Leave, LeaveOnSignals
 from ..shared.requests.threads import ListThreads
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.repair import repair
@@ -59,7 +61,7 @@ trap '' PIPE
 read -r pid && read -r gdb began || exit 0
 read -r released && exit 0
 kill -s CONT "$gdb"
-echo 'dualdbg-engine ["leave"]'
+echo 'dualdbg-engine {leave}'
 tries=0
 while lives "$gdb" "$began" && [ $tries -lt {tries} ]; do sleep 0.1; tries=$((tries + 1)); done
 if lives "$gdb" "$began"; then kill -s KILL -- "-$gdb"; fi
@@ -131,7 +133,7 @@ async def attach(
             await native.start()
         except (EngineError, CommandError) as error:
             raise gdb_unusable(gdb, error) from error
-        await native.leave_on_signals()
+        await native.ask(LeaveOnSignals())
         if lowering is None:
             await _guarded_attach(session, native, was_stopped)
         else:
@@ -208,6 +210,7 @@ def _guard(pid: int, native: GdbEngine, was_stopped: bool, memory_file: int | No
         "repair": shlex.join(own_module("dualdbg.snapshot.linux.repair")),
         "state": "stopped" if was_stopped else "running",
         "memory": "" if memory_file is None else str(memory_file),
+        "leave": line_of(Leave()),
         "tries": str(round(_TO_LEAVE / 0.1)),
     }
     script = _REPAIR

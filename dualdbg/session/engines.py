@@ -1,32 +1,20 @@
 """What the session needs of its engines: small Protocols by use, so that it knows no concrete backend.
 
-For gdb: threads and breakpoints are gdb's own numbers; a level counts frames from the innermost, which is 0. A
-refusal is a CommandError with gdb's words, a missing answer an EngineTimeout, and a gdb that is gone an EngineLost.
+Most of what is asked of gdb is declared in :mod:`dualdbg.shared.requests`, and needs ``AskingGdb`` alone. Here is what
+gdb's client does besides: it lets the target run, and keeps what spans several requests. Threads and breakpoints are
+gdb's own numbers; a level counts frames from the innermost, which is 0. A refusal is a CommandError with gdb's words, a
+missing answer an EngineTimeout, and a gdb that is gone an EngineLost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
-from ..backends.native import Move
+from ..backends.native import AskingGdb, Move
 from ..backends.python import Answer, PythonRequest
-from ..shared.requests.base import Request
-from .breakpoint_engines import NativeBreakpointEngine, ProbeEngine
-
-T = TypeVar("T")
-
-
-class Asking(Protocol):
-    """Asks gdb what is declared in :mod:`dualdbg.shared.requests`."""
-
-    async def ask(self, request: Request[T], deadline: float | None = ...) -> T:
-        """Return the answer to a request, which has ``deadline`` seconds instead of its own."""
-        ...
-
-    def tell(self, request: Request[None]) -> None:
-        """Send a request behind all earlier ones, and wait for no answer. Raises EngineLost when gdb is gone."""
+from ..shared.requests.probes import ProbeCode
 
 
 class Running(Protocol):
@@ -61,6 +49,9 @@ class Holding(Protocol):
     async def detach(self) -> None:
         """Let go of the stopped target, which runs on."""
 
+    async def write_core(self, path: Path) -> None:
+        """Write a core file of the stopped target."""
+
     async def kill(self) -> None:
         """End the stopped target, or take note that it has ended. Its end is an event."""
 
@@ -78,68 +69,43 @@ class SymbolFeed(Protocol):
         """Say in which folder gdb keeps its index of debug info; None for nowhere."""
 
 
-class CodeReading(Asking, Protocol):
-    """Reads code: where functions and lines begin, instructions, calls."""
+class BreakpointChanges(Protocol):
+    """Changes and deletes breakpoints in the way that each kind needs; requests insert them."""
+
+    async def delete_breakpoint(self, number: int) -> None:
+        """Delete a breakpoint or watchpoint, also an internal one, whose number is below zero."""
+
+    async def enable_breakpoint(self, number: int, enabled: bool) -> None:
+        """Let a breakpoint stop again, or stop no more; it keeps its number."""
+
+    async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = ...) -> None:
+        """Stop only where an expression is true (None: always), and only in this thread if one is given."""
 
 
-class Reading(Asking, Protocol):
-    """Reads threads, stacks, registers and memory of the held target, and writes memory."""
+class SignalControl(Protocol):
+    """Says which signals stop the target."""
 
-    async def write_core(self, path: Path) -> None:
-        """Write a core file of the stopped target."""
+    async def handle(self, name: str, stops: bool) -> None:
+        """Have the target stop when a signal arrives, and get it; or do again what was done before the first call."""
 
-
-class Evaluating(Asking, Protocol):
-    """Shows values: those of C++, Python objects in memory, and the answers of our helpers in gdb."""
-
-    async def allow_calls(self, allowed: bool) -> None:
-        """Whether expressions may call functions of the program."""
+    def of_probes(self) -> str:
+        """The name of a signal that does nothing in the target."""
 
 
-class CallingTarget(Asking, Protocol):
-    """Runs code in a thread of the held target, or keeps threads from running."""
+class ProbeWriting(Protocol):
+    """Writes probes into the target, which do the work of breakpoints while it runs freely."""
 
-    async def call_probe(
-        self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, mailbox: int
-    ) -> int:
-        """Call a method of the probe in a thread that holds the GIL; returns its number, 0 if it fails.
+    left_out: Mapping[int, str]
+    ever_left_out: Mapping[int, str]
 
-        ``functions`` has the addresses of :data:`~dualdbg.backends.native.PROBE_FUNCTIONS`. ``mailbox`` is the address
-        of the probe's mailbox, 0 where that is not known.
-        """
+    def new_trace(self) -> int:
+        """A number for a probe that traces, and for which the engine has no breakpoint. It is deleted as one."""
 
-    async def probe_text(
-        self, gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, deadline: float
-    ) -> str:
-        """As :meth:`call_probe`, but returns the text of the method, within ``deadline`` seconds."""
+    async def insert(self, number: int, probe: ProbeCode) -> None:
+        """Write a probe that stands for a breakpoint of this number."""
 
-    async def run_text(
-        self, gdb_thread: int, ensure: int, run: int, release: int, text: int, deadline: float
-    ) -> None:
-        """Run the Python code at address ``text`` in a thread that sleeps without the GIL, within ``deadline``
-        seconds.
-
-        The first three are the addresses of PyGILState_Ensure, PyRun_SimpleString and PyGILState_Release.
-        """
-
-    async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
-        """Let these threads wait at the system call instruction at an address while the target runs."""
-
-    async def unpark(self) -> None:
-        """Give each parked thread its own registers again."""
-
-
-class NewPrograms(Protocol):
-    """What is done at gdb's stop before the first instruction of a program that takes the place of another (exec)."""
-
-    async def forget_program(self) -> None:
-        """Nothing that was set in the earlier program is left."""
-
-    async def environment_variable(self, name: str) -> str | None:
-        """The value of a variable of the new program's environment."""
-
-    async def set_environment(self, values: Mapping[str, str]) -> None:
-        """Set variables of the new program's environment."""
+    def switch(self, number: int, on: bool) -> None:
+        """Whether a probe that traces is in force from the next run on."""
 
 
 class UserCommands(Protocol):
@@ -164,23 +130,18 @@ class UserCommands(Protocol):
         """Select the thread, and the frame if one is given, for all this."""
 
 
-class NativeEngine(
-    Running,
-    Holding,
-    NativeBreakpointEngine,
-    ProbeEngine,
-    SymbolFeed,
-    CodeReading,
-    Reading,
-    Evaluating,
-    CallingTarget,
-    NewPrograms,
-    UserCommands,
-    Protocol,
-):
+class NativeEngine(AskingGdb, Running, Holding, SymbolFeed, BreakpointChanges, UserCommands, Protocol):
     """gdb, as the session sees it."""
 
     version: str | None
+
+    @property
+    def probes(self) -> ProbeWriting:
+        """The probes in the target."""
+
+    @property
+    def signals(self) -> SignalControl:
+        """The signals of the target."""
 
     @property
     def pid(self) -> int | None:

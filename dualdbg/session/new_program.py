@@ -25,6 +25,7 @@ from ..shared.libraries import holds_interpreter
 from ..shared.proc_files import read_status
 from ..shared.python_command import read, without_site
 from ..shared.python_versions import OLDEST, RANGE
+from ..shared.requests.process import ReadEnvironmentVariable, SetEnvironment
 from ..snapshot.cpython.reader import find_interpreter
 from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory
@@ -163,7 +164,7 @@ class NewProgram:
         """Let the Python of the new program call us."""
         self._point = point = MeetingPoint(self._python.serve)
         meeting = await point.open(pid=pid if root_of(pid) else None, user=user_of(pid))
-        before = await self._native.environment_variable(_PYTHONPATH)
+        before = await self._native.ask(ReadEnvironmentVariable(_PYTHONPATH))
         settings = {
             **settings_for(meeting, cache_directory() / "pycache"),
             "host": not is_interpreter,
@@ -176,7 +177,7 @@ class NewProgram:
         if folders[:1] != [str(BOOTSTRAP)]:  # of a program whose children are followed it is there
             folders.insert(0, str(BOOTSTRAP))
         values = {_PYTHONPATH: os.pathsep.join(folders), SETTINGS: json.dumps(settings)}
-        await self._native.set_environment(values)
+        await self._native.ask(SetEnvironment(values))
         replaced = asyncio.Event()
         self.at_end_of_program.append(replaced.set)
         self._loop.background(self._join(point, meeting, replaced, is_interpreter))

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
 import gdb
 from dualdbg_helpers import in_time
 from dualdbg_shared.requests.codec import encoded
 
-from . import registry, skipping, table, undecided
+from . import registry, skipping, undecided
 
-_MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_helpers.py
+_MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_client.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
 
 
@@ -27,9 +26,9 @@ class AskCommand(gdb.Command):
 
     def invoke(self, argument: str, from_tty: bool) -> None:
         try:
-            name, *arguments = json.loads(argument)
+            name, *fields = json.loads(argument)
             with in_time.one_command():
-                answer = {"result": _answer(name, arguments)}
+                answer = {"result": registry.answer(name, fields)}
         except (gdb.error, gdb.GdbError, ValueError, KeyError) as error:
             answer = {"error": "%s" % error}
         except KeyboardInterrupt:
@@ -51,14 +50,8 @@ class TellCommand(gdb.Command):
         super().__init__("dualdbg-engine-tell", gdb.COMMAND_SUPPORT)
 
     def invoke(self, argument: str, from_tty: bool) -> None:
-        name, *arguments = json.loads(argument)
-        _answer(name, arguments)
-
-
-def _answer(name: str, arguments: list[Any]) -> Any:
-    if "." in name:
-        return registry.answer(name, arguments)
-    return table.function_of(name)(*arguments)
+        name, *fields = json.loads(argument)
+        registry.answer(name, fields)
 
 
 def register() -> None:

@@ -6,13 +6,15 @@ The other threads run meanwhile. A gdb whose session is dead waits for the end o
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, Iterator
+from typing import Callable, Iterator, Mapping
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.process import CallProbe, CallProbeForText, RunPython
 
 from .calls import without_breakpoints
 from .leaving import calling
+from .registry import answers
 from .threads import select_innermost
 
 _Call = Callable[..., int]
@@ -21,14 +23,17 @@ _MARK = b"dualdbg mailbox\0"
 _ROOM_OF_EXCEPTION = 24  # bytes
 
 
-def call_probe(number: int, functions: dict[str, int], method: str, argument: str, mailbox: int) -> int:
-    """Call ``pydevd.dualdbg_probe.METHOD(ARGUMENT)`` in thread ``number``, which holds the GIL.
+@answers(CallProbe)
+def call_probe(
+    gdb_thread: int, functions: Mapping[str, int], method: str, argument: str, mailbox: int
+) -> int:
+    """Call ``pydevd.dualdbg_probe.METHOD(ARGUMENT)`` in thread ``gdb_thread``, which holds the GIL.
 
     ``functions`` maps the names of the C functions that this needs to their addresses; ``mailbox`` is the address of
     the probe's, 0 where that is not known. A pending exception of the thread, and errno, are the same afterwards.
     Returns the number that the method returns, 0 where it fails.
     """
-    with _calls_in(number, functions) as call:
+    with _calls_in(gdb_thread, functions) as call:
         box = _Mailbox.at(mailbox) or _Mailbox.at(_mailboxes.get(_pid(), 0))
         # Asked for before the call that is wanted: pydevd, once armed, is to see nothing more of ours.
         if box is None:
@@ -38,7 +43,7 @@ def call_probe(number: int, functions: dict[str, int], method: str, argument: st
 
 
 @contextlib.contextmanager
-def _calls_in(number: int, functions: dict[str, int]) -> Iterator[_Call]:
+def _calls_in(number: int, functions: Mapping[str, int]) -> Iterator[_Call]:
     """A function that calls C functions in thread ``number``: by name, with words. The user sees none of it."""
     select_innermost(number)
     errno_location = functions["__errno_location"]
@@ -163,11 +168,12 @@ def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[int], N
     call("PyMem_RawFree", block)
 
 
-def probe_text(number: int, functions: dict[str, int], method: str, argument: str) -> str:
+@answers(CallProbeForText)
+def probe_text(gdb_thread: int, functions: Mapping[str, int], method: str, argument: str) -> str:
     """As :func:`call_probe`, for an argument of any length: the string that the method returns; errors are gdb's."""
     texts: list[str] = []
 
-    with _calls_in(number, functions) as call:
+    with _calls_in(gdb_thread, functions) as call:
 
         def keep(result: int) -> None:
             address = call("PyUnicode_AsUTF8", result)
@@ -181,13 +187,14 @@ def probe_text(number: int, functions: dict[str, int], method: str, argument: st
     return texts[0]
 
 
-def run_text(number: int, ensure: int, run: int, release: int, address: int) -> int:
-    """``PyRun_SimpleString(address)`` in thread ``number``, which sleeps without the GIL where Python may run.
+@answers(RunPython)
+def run_text(gdb_thread: int, ensure: int, run: int, release: int, text: int) -> None:
+    """``PyRun_SimpleString(text)`` in thread ``gdb_thread``, which sleeps without the GIL where Python may run.
 
     The addresses are those of PyGILState_Ensure, PyRun_SimpleString and PyGILState_Release. All threads run during the
     calls: another thread may hold the GIL at that moment, and has to give it back.
     """
-    select_innermost(number)
+    select_innermost(gdb_thread)
 
     def call(function: int, argument: str = "") -> int:
         return int(language.evaluate("((int(*)())%d)(%s)" % (function, argument)))
@@ -195,6 +202,6 @@ def run_text(number: int, ensure: int, run: int, release: int, address: int) -> 
     with calling():
         state = call(ensure)
         try:
-            return call(run, "(char*)%d" % address)
+            call(run, "(char*)%d" % text)
         finally:
             call(release, "(int)%d" % state)

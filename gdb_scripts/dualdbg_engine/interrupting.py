@@ -9,11 +9,15 @@ from typing import Iterator
 
 import gdb
 from dualdbg_shared import quiet_signal
+from dualdbg_shared.requests.process import InterruptBy
+
+from .registry import answers
 
 taken: "set[str]" = set()  # signals at which gdb stops for something else
 _stopping: list[str] = []  # the signals at which gdb stops until its next stop
 
 
+@answers(InterruptBy)
 def interrupt_by(name: str) -> None:
     """Send the target a signal that :mod:`quiet_signal` has chosen, at which gdb stops.
 

@@ -11,16 +11,19 @@ from typing import Iterator
 import gdb
 from dualdbg_shared import quiet_signal
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.requests.process import Leave, LeaveOnSignals, LetGo, MayLetGo, TakePending
 
 from .interrupting import interrupt_quietly, run_until_interrupted
 from .parking import unpark
 from .probe_hits import any_has_faulted
 from .registers import check_restorable
+from .registry import answers
 
 _calling = False  # the target runs code of dualdbg
 _wanted = False  # to leave as soon as that is done
 
 
+@answers(Leave)
 def leave() -> None:
     """Leave with every thread stopped: a thread may stand behind a trap that gdb has not looked at yet."""
     global _wanted
@@ -34,6 +37,7 @@ def leave() -> None:
         gdb.post_event(_detach_and_quit)
 
 
+@answers(LeaveOnSignals)
 def leave_on_signals() -> None:
     """From now on SIGTERM and SIGHUP make gdb leave as :func:`leave` does.
 
@@ -73,6 +77,7 @@ def _detach_and_quit() -> None:
     gdb.execute("quit")
 
 
+@answers(LetGo)
 def let_go() -> None:
     """Detach from the process, which gdb has stopped. The program gets no signal by that.
 
@@ -87,6 +92,7 @@ def let_go() -> None:
         gdb.execute("detach")
 
 
+@answers(MayLetGo)
 def may_let_go() -> bool:
     """Whether no thread has a SIGSTOP to take before gdb lets go of the process, nor a fault that is ours."""
     unpark()
@@ -96,6 +102,7 @@ def may_let_go() -> bool:
     return not quiet_signal.is_pending(inferior.pid, signal.SIGSTOP) and not any_has_faulted()
 
 
+@answers(TakePending)
 def take_pending() -> None:
     """Let the threads run for a moment, so that they take what is pending."""
     for point in gdb.breakpoints():

@@ -7,13 +7,15 @@ environment can be changed before anybody has read it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Mapping, NamedTuple
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.process import ForgetProgram, ReadEnvironmentVariable, SetEnvironment
 
 from . import entry_values, parking, probes, taught
 from .memory import read
+from .registry import answers
 from .threads import WORD
 
 _SIZE = 8  # bytes of a word
@@ -24,6 +26,7 @@ _ELSEWHERE = "the program does not stand at its beginning"
 _CATCHPOINT = getattr(gdb, "BP_CATCHPOINT", None)  # gdb 12 has no objects for them
 
 
+@answers(ForgetProgram)
 def forget_program() -> None:
     """Delete the breakpoints of the earlier program: gdb would set them at the same addresses in this one.
 
@@ -41,13 +44,15 @@ def forget_program() -> None:
             point.delete()
 
 
+@answers(ReadEnvironmentVariable)
 def environment_variable(name: str) -> str | None:
     """The value of a variable of the environment; None where it is not set. The program stands at its beginning."""
     found = (_text(pointer) for pointer in _initial_stack().environment)
     return next((text[len(name) + 1 :] for text in found if text.startswith(name + "=")), None)
 
 
-def set_environment(values: dict[str, str]) -> None:
+@answers(SetEnvironment)
+def set_environment(values: Mapping[str, str]) -> None:
     """Set variables of the environment. All is written anew below what is there, which stays as it is."""
     stack = _initial_stack()
     kept = [one for one in stack.environment if _text(one).partition("=")[0] not in values]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.process import Park, Unpark
 
+from .registry import answers
 from .threads import WORD, select_innermost
 
 _parked: dict[int, dict[str, int]] = {}  # gdb's number of a thread -> the registers that it gets back
@@ -35,14 +37,15 @@ _X86_64 = _Machine(  # asm/unistd_64.h
 _AARCH64 = _Machine(73, "x8", ("x0", "x1", "x2", "x3", "x4"), "pc", ())
 
 
-def park(numbers: list[int], instruction: int) -> None:
+@answers(Park)
+def park(gdb_threads: Sequence[int], instruction: int) -> None:
     """Let these threads wait in ppoll, every signal blocked, from the system call's instruction at this address on.
 
     ppoll(NULL, 0, NULL, mask, sizeof mask): it never ends by itself, and a tracer's stop restarts it.
     """
     inferior = gdb.selected_inferior()
     selected = gdb.selected_thread()
-    for number in numbers:
+    for number in gdb_threads:
         if number in _parked:
             continue
         frame = select_innermost(number)
@@ -60,6 +63,7 @@ def park(numbers: list[int], instruction: int) -> None:
     _select_again(selected)
 
 
+@answers(Unpark)
 def unpark() -> None:
     """Every parked thread has its own registers again; the kernel goes on with the system call it was in."""
     selected = gdb.selected_thread()

@@ -7,8 +7,12 @@ import re
 import gdb
 from dualdbg_helpers import language
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.requests.probes import ListConditionOperations
+
+from .registry import answers
 
 
+@answers(ListConditionOperations)
 def condition_operations(address: int, condition: str, named: bool) -> str:
     """What gdb makes of a condition at an address, as ``maintenance agent-eval`` lists it.
 

@@ -7,9 +7,11 @@ from typing import Iterator
 
 import gdb
 from dualdbg_shared.proc_files import read_status
+from dualdbg_shared.requests.probes import PassHits, StopAgain
 
 from .calls import settings, without_breakpoints
 from .probe_state import Probe, now
+from .registry import answers
 from .stopped_threads import INDEX, Memory, all_threads, forget_registers, set_registers, signal_of, tell_by
 from .threads import find_thread
 
@@ -35,24 +37,26 @@ def go_past(memory: Memory, but: int) -> bool:
     return is_at_one
 
 
-def pass_hits(number: int) -> bool:
-    """A step of thread ``number`` begins: no thread comes upon a breakpoint of gdb at which its hit was told already.
+@answers(PassHits)
+def pass_hits(gdb_thread: int) -> bool:
+    """A step of a thread begins: no thread comes upon a breakpoint of gdb at which its hit was told already.
 
     The others go on in the moved instructions. Returns whether gdb does not know it of the thread itself: it knows it
     only of one that it has seen stop there. :func:`stop_again` is to follow then.
     """
     if not now.passed:
         return False
-    own = find_thread(number).ptid[1]
+    own = find_thread(gdb_thread).ptid[1]
     with Memory() as memory:
         is_at_one = go_past(memory, own)
     forget_registers()
     return is_at_one and own not in now.known
 
 
-def stop_again(number: int) -> None:
+@answers(StopAgain)
+def stop_again(gdb_thread: int) -> None:
     """Let gdb see a thread stop where it stands: by a signal that it takes before the next instruction."""
-    thread = find_thread(number)
+    thread = find_thread(gdb_thread)
     tid = thread.ptid[1]
     thread.switch()
     now.calls = True

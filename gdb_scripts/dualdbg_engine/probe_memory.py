@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import resource
+from typing import Sequence
 
 import gdb
 from dualdbg_helpers import language
+from dualdbg_shared.requests.probes import CloseDescriptor, MapProbeRoom, MapTraceMemory
 
 from .calls import settings, without_breakpoints
 from .leaving import calling
+from .registry import answers
 from .stopped_threads import WORD, Memory
 from .threads import select_innermost
 
@@ -20,14 +23,15 @@ _MAP_POPULATE = 0x8000  # the program is not to wait for pages one by one
 _MFD_CLOEXEC = 1
 
 
-def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
+@answers(MapProbeRoom)
+def probe_room(near: int, size: int, reach: int, mmap: int, gdb_thread: int) -> int:
     """Map new memory near an address: ``size`` bytes of code, and behind them as many of data. Returns its address.
 
     ``mmap`` is the address of the C library's: a thread calls it, alone. No page is ever writable and executable at
     once. Raises GdbError where there is no room.
     """
     base = _gap(near, 2 * size, reach)
-    select_innermost(thread)
+    select_innermost(gdb_thread)
     call = "((long(*)(long,long,long,long,long,long))%d)(%d,%d,%d,%d,-1,0)"
     flags = _MAP_PRIVATE | _MAP_ANONYMOUS | _MAP_FIXED_NOREPLACE
     with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
@@ -38,7 +42,10 @@ def probe_room(near: int, size: int, reach: int, mmap: int, thread: int) -> int:
     return base
 
 
-def trace_memory(functions: "list[int]", near: int, sizes: "list[int]", thread: int) -> "list[int]":
+@answers(MapTraceMemory)
+def trace_memory(
+    functions: "Sequence[int]", near: int, sizes: "tuple[int, int]", gdb_thread: int
+) -> "tuple[int, int]":
     """Map memory that the target shares with whoever opens its descriptor. Returns the address and the descriptor.
 
     ``functions`` are the addresses of the C library's memfd_create, mmap and close, which a thread calls, alone. There
@@ -50,7 +57,7 @@ def trace_memory(functions: "list[int]", near: int, sizes: "list[int]", thread: 
     shared, private = sizes
     with Memory() as memory:
         memory.write(near, b"dualdbg\0")
-    select_innermost(thread)
+    select_innermost(gdb_thread)
     with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
         descriptor = int(language.evaluate("((int(*)(long,int))%d)(%d,%d)" % (create, near, _MFD_CLOEXEC)))
         if descriptor < 0:
@@ -62,7 +69,7 @@ def trace_memory(functions: "list[int]", near: int, sizes: "list[int]", thread: 
         except BaseException:
             language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))
             raise
-    return [base & WORD, descriptor]
+    return base & WORD, descriptor
 
 
 def _mapped(mmap: int, at: int, size: int, flags: int, descriptor: int) -> int:
@@ -91,9 +98,10 @@ def _set_size(descriptor: int, size: int) -> None:
         ) from error
 
 
-def close_descriptor(close: int, descriptor: int, thread: int) -> None:
+@answers(CloseDescriptor)
+def close_descriptor(close: int, descriptor: int, gdb_thread: int) -> None:
     """Let the target close a descriptor by the C library's close."""
-    select_innermost(thread)
+    select_innermost(gdb_thread)
     with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
         language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any, NamedTuple
+from typing import NamedTuple, Sequence
 
 
 class Ring(NamedTuple):
@@ -31,9 +31,9 @@ class Probe(NamedTuple):
     jump: bytes
     thunk: int
     code: bytes
-    saved: "list[str]"
+    saved: "Sequence[str]"
     starts: "list[int]"
-    states: "list[list[Any]]"
+    states: "Sequence[tuple[int, int, Sequence[str]]]"
     sent: int
     moved: "dict[int, int]"  # address of a moved instruction -> that of the original
     back: "dict[int, int]"  # the other way
@@ -52,7 +52,7 @@ class Probe(NamedTuple):
         """The address behind its code."""
         return self.thunk + len(self.code)
 
-    def state_at(self, pc: int) -> "tuple[int, list[str]]":
+    def state_at(self, pc: int) -> "tuple[int, Sequence[str]]":
         """How many registers are on the stack before an instruction of its code, and what is true by then."""
         _, pushed, marks = self.states[bisect.bisect_right(self.starts, pc) - 1]
         return pushed, marks

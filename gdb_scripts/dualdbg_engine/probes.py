@@ -10,15 +10,24 @@ long as the program.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import gdb
+from dualdbg_shared.requests.probes import (
+    ArmProbes,
+    CountProbeHits,
+    InsertProbe,
+    InsertProbes,
+    ProbeCode,
+    RemoveTrace,
+)
 
 from .breakpoints import addresses, breakpoint_of
 from .deletions import when_gone
 from .interrupting import taken
 from .probe_hits import FAULTS, blocking, filtered, forgive, go_past, has_faulted, tell
 from .probe_state import Probe, Ring, now
+from .registry import answers
 from .stopped_threads import (
     INDEX,
     WORD,
@@ -44,53 +53,53 @@ _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
 # -- what the session asks for ----------------------------------------------------------------------
 
 
-def insert_probe(number: int, address: int, parts: "dict[str, Any]") -> None:
+@answers(InsertProbe)
+def insert_probe(number: int, probe: ProbeCode) -> None:
     """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on.
 
     One at a way out has an ``address`` of its own: that of the instruction that leaves the function.
     """
     with Memory() as memory:
-        now.add([_written(memory, number, address, parts)])
+        now.add([_written(memory, number, probe)])
 
 
-def insert_probes(rows: "list[list[Any]]") -> "dict[str, str]":
+@answers(InsertProbes)
+def insert_probes(rows: "Sequence[tuple[int, ProbeCode]]") -> "dict[int, str]":
     """The same for many that trace. Returns why some could not be written, by their keys."""
     made: "list[Probe]" = []
-    failed: "dict[str, str]" = {}
+    failed: "dict[int, str]" = {}
     with Memory() as memory:
-        for number, address, parts in rows:
+        for number, parts in rows:
             try:
-                made.append(_written(memory, number, address, parts))
+                made.append(_written(memory, number, parts))
             except (gdb.error, gdb.GdbError, OSError) as error:
-                failed[str(_key(number, parts))] = str(error)
+                failed[_key(number, parts)] = str(error)
     now.add(made)
     return failed
 
 
-def _key(number: int, parts: "dict[str, Any]") -> int:
-    return -int(parts["thunk"]) if parts["call"] else number
+def _key(number: int, parts: ProbeCode) -> int:
+    return -parts.thunk if parts.is_exit else number
 
 
-def _written(memory: Memory, number: int, address: int, parts: "dict[str, Any]") -> Probe:
+def _written(memory: Memory, number: int, parts: ProbeCode) -> Probe:
     """A probe, whose code is written."""
-    code = bytes.fromhex(parts["code"])
-    moved = {int(one): int(original) for one, original in parts["moved"]}
+    moved = dict(parts.moved)
     key = _key(number, parts)
-    head = address if parts["call"] else parts["site"]
     probe = Probe(
-        key, number, address, parts["site"], bytes.fromhex(parts["original"]), bytes.fromhex(parts["jump"]),
-        parts["thunk"], code, parts["saved"], [row[0] for row in parts["states"]],
-        parts["states"], parts["sent"], moved, {original: one for one, original in moved.items()},
-        parts["counter"], parts["limit"], parts["traces"], Ring(*parts["ring"]) if parts["ring"] else None,
-        tuple(parts["calls"]), head,
-        bool(parts["sent"]) or any("asking" in marks for _, _, marks in parts["states"]),
+        key, number, parts.address, parts.site, parts.original, parts.jump,
+        parts.thunk, parts.code, parts.saved, [row[0] for row in parts.states],
+        parts.states, parts.sent, moved, {original: one for one, original in moved.items()},
+        parts.counter, parts.limit, parts.traces, Ring(*parts.ring) if parts.ring else None,
+        parts.calls, parts.address if parts.is_exit else parts.site,
+        bool(parts.sent) or any("asking" in marks for _, _, marks in parts.states),
     )  # fmt: skip
-    _begin(parts["signal"])
+    _begin(parts.signal)
     if key == number < _TRACES:
         when_gone(breakpoint_of(number), lambda: remove_trace(number))
     if not probe.traces:
         memory.write(probe.counter, bytes(16))
-    memory.write(probe.thunk, code)
+    memory.write(probe.thunk, probe.code)
     return probe
 
 
@@ -112,6 +121,7 @@ def _begin(name: str) -> None:
     gdb.execute("set displaced-stepping off", to_string=True)
 
 
+@answers(RemoveTrace)
 def remove_trace(number: int) -> None:
     """A trace, or gdb's breakpoint, is deleted, at a stop: nothing of the probe is in the function then."""
     now.remove(number)
@@ -123,6 +133,7 @@ def forget_probes() -> None:
     now.forget()
 
 
+@answers(CountProbeHits)
 def probe_hits(number: int) -> int:
     """How many hits of a breakpoint gdb has not seen: those that its probe has counted, and told."""
     probe = now.probes.get(number)
@@ -132,13 +143,14 @@ def probe_hits(number: int) -> int:
         return memory.word(probe.counter) + now.told.get(number, 0)
 
 
-def arm_probes(off: "list[int]") -> "dict[str, str]":
+@answers(ArmProbes)
+def arm_probes(off: "Sequence[int]") -> "dict[int, str]":
     """The target is about to run freely: put the jumps in. Returns why some are not, by their keys.
 
     For these gdb's own breakpoints do the work, as they do during steps. ``off``: those that trace and are not wanted.
     """
     switched_off = set(off)
-    left_out: "dict[str, str]" = {}
+    left_out: "dict[int, str]" = {}
     if now.passed:  # also where gdb's own breakpoint is there, or another one
         with Memory() as memory:
             go_past(memory, 0)
@@ -158,7 +170,7 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
         for byte in range(min(probe.address, probe.site), probe.site + len(probe.original)):
             others = by_byte.setdefault(byte, [])
             if others:
-                left_out[str(probe.key)] = "another probe is there"
+                left_out[probe.key] = "another probe is there"
             others.append(probe)
     tells = [probe for probe in wanted if not probe.traces]
     if not tells and now.signal:  # one that was sent before is of no interest any more
@@ -169,23 +181,23 @@ def arm_probes(off: "list[int]") -> "dict[str, str]":
         for address in addresses(point) if point.enabled and point.type == gdb.BP_BREAKPOINT else ():
             for probe in by_byte.get(address, ()):
                 if probe.number != point.number:
-                    left_out[str(probe.key)] = "another breakpoint is there"
+                    left_out[probe.key] = "another breakpoint is there"
     asking = [probe for probe in wanted if probe.asks]
     why = filtered() if asking else None
     if why:
-        left_out.update(dict.fromkeys((str(probe.key) for probe in asking), why))
+        left_out.update(dict.fromkeys((probe.key for probe in asking), why))
     why = blocking(now.signal) if tells else None
     if why:
-        left_out.update(dict.fromkeys((str(probe.key) for probe in tells), why))
-    wanted = [probe for probe in wanted if str(probe.key) not in left_out]
+        left_out.update(dict.fromkeys((probe.key for probe in tells), why))
+    wanted = [probe for probe in wanted if probe.key not in left_out]
     with Memory() as memory:
         threads = list(all_threads())
         for probe in _led_into(memory, wanted, [registers for _, registers in threads]):
-            left_out[str(probe.key)] = "a signal handler may return into its first bytes"
-        wanted = [probe for probe in wanted if str(probe.key) not in left_out]
+            left_out[probe.key] = "a signal handler may return into its first bytes"
+        wanted = [probe for probe in wanted if probe.key not in left_out]
         for probe in list(wanted):
             if memory.read(probe.site, len(probe.original)) != probe.original:
-                left_out[str(probe.key)] = "its code has changed"
+                left_out[probe.key] = "its code has changed"
                 wanted.remove(probe)
         _move_out(wanted, threads)
         for probe in wanted:

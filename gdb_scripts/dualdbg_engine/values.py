@@ -15,6 +15,7 @@ from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.not_yet import NOT_YET
 from dualdbg_shared.requests.values import (
+    AllowCalls,
     Assign,
     Complete,
     Evaluate,
@@ -64,6 +65,12 @@ def kept_value(handle: int) -> _Kept:
     if handle not in _kept:
         raise gdb.GdbError("that value belongs to an earlier stop")
     return _kept[handle]
+
+
+@answers(AllowCalls)
+def allow_calls(allowed: bool) -> None:
+    """Whether expressions may call functions of the program."""
+    gdb.execute("set may-call-functions %s" % ("on" if allowed else "off"))
 
 
 @answers(ForgetValues)

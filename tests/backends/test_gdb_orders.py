@@ -33,9 +33,9 @@ def test_an_interrupt_comes_behind_what_lets_the_target_run(
         async def tell(text: str, **_: object) -> None:
             told.append(text)
 
-        monkeypatch.setattr(engine, "_target", os.getpid())
-        monkeypatch.setattr(engine, "arm_probes", armed.wait)
-        monkeypatch.setattr(engine, "interrupt_by", lambda name: tell("interrupt"))
+        monkeypatch.setattr(engine.signals, "target", os.getpid())
+        monkeypatch.setattr(engine.probes, "arm", armed.wait)
+        monkeypatch.setattr(engine, "order", lambda request: tell("interrupt"))
         monkeypatch.setattr(engine._process, "command", tell)
         monkeypatch.setattr(engine._process, "console", tell)
         works = [asyncio.ensure_future(WAYS[way](engine)), asyncio.ensure_future(engine.interrupt())]

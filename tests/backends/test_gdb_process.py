@@ -162,7 +162,7 @@ def test_an_answer_that_cannot_be_read_fails_its_request_at_once(tmp_path: Path)
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         with pytest.raises(ProtocolError):
             await engine.delete_breakpoint(1)
-        with pytest.raises(ProtocolError, match=r"CountHits.* answered 'x'"):
+        with pytest.raises(ProtocolError, match=r"CountHits with 'x'"):
             await engine.ask(CountHits(1))
         with pytest.raises(CommandError, match="no such thing"):
             await engine.delete_breakpoint(1)

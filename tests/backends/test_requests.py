@@ -6,6 +6,7 @@ import enum
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -119,6 +120,30 @@ for kind in kinds:
     codec.reader_of(kind), codec.reader_of(kind.answer_type)
 print(len(kinds), len({{kind.__name__ for kind in kinds}}))
 """
+
+
+_ANSWERS = """
+import importlib
+from dualdbg_engine import registry
+for kind in kinds:
+    importlib.import_module("dualdbg_engine." + kind.module)
+    request, function = registry._functions[kind.__name__]
+    assert request is kind and function.__module__ == "dualdbg_engine." + kind.module, kind
+    code = function.__code__
+    assert code.co_varnames[:code.co_argcount] == kind._fields, kind
+print("answered", len(registry._functions))
+"""
+
+
+def test_in_gdb_each_request_is_answered_by_a_function_with_its_fields(tmp_path: Path) -> None:
+    """In the real gdb, from the file that the session sources, where mypy has not looked."""
+    scripts, code = support.ROOT / "gdb_scripts", tmp_path / "look.py"
+    code.write_text(_ALL.format(folder=str(scripts)) + _ANSWERS)
+    words = ["gdb", "-nx", "-nh", "-q", "-batch", "-ex", f"source {scripts / 'dualdbg_session.py'}"]
+    words += ["-ex", f"source {code}"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=patient(120))
+    count, names, word, answered = done.stdout.split()
+    assert (word, count, count) == ("answered", names, answered), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", rows.versions())

@@ -34,6 +34,7 @@ from dualdbg.shared.requests.code import (
     FindFunctionBody,
     FindLineLocations,
 )
+from dualdbg.shared.requests.process import Park, Unpark
 from dualdbg.shared.requests.threads import (
     ListThreads,
     PrintRegisters,
@@ -170,8 +171,8 @@ async def _parked(driver: Driver, thread: int, pc: int) -> object:
     native = driver.session.native
     before = await native.ask(ReadRegisters(thread, ["sp", "pc"]))
     if await native.ask(ReadArchitecture()) == "x86-64":
-        await native.park([thread], pc)
-        await native.unpark()
+        await native.ask(Park([thread], pc))
+        await native.ask(Unpark())
     assert await native.ask(ReadRegisters(thread, ["sp", "pc"])) == before
     return True
 

@@ -95,7 +95,7 @@ class Gdb:
         self.at = at
         self.calls = 0
         self.breakpoints: set[int] = set()
-        self.signals: set[str] = set()
+        self.taken: set[str] = set()
         self.happens: Callable[[], None] = lambda: None
         self._last = 0
         self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
@@ -135,9 +135,13 @@ class Gdb:
     async def set_condition(self, number: int, condition: str | None, gdb_thread: int | None = None) -> None:
         await self.moment()
 
-    async def handle_signal(self, name: str, stops: bool) -> None:
+    @property
+    def signals(self) -> Gdb:
+        return self
+
+    async def handle(self, name: str, stops: bool) -> None:
         await self.moment()
-        (self.signals.add if stops else self.signals.discard)(name)
+        (self.taken.add if stops else self.taken.discard)(name)
 
 
 class Loop:
@@ -239,7 +243,7 @@ async def play(spec: str, at: int, what: str, other: bool) -> int:
     for one in table.all():
         await table.remove(one.id)
     assert gdb.breakpoints == set(), "gdb has breakpoints that nobody wants"
-    assert gdb.signals == set()
+    assert gdb.taken == set()
     return moments
 
 

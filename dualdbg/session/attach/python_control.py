@@ -15,6 +15,7 @@ from ...in_thread import in_thread
 from ...known.python_files import why_no_python
 from ...model import Notice
 from ...patience import patient
+from ...shared.requests.process import RunPython
 from ...shared.requests.threads import ListThreads, WriteMemory
 from ...snapshot.capture import Captured, Wanted, capture
 from ...snapshot.facts import ProcessReport, ThreadReport
@@ -195,7 +196,7 @@ class PythonControl:
         release = address_of(module, "PyGILState_Release")
         words = (number, ensure, run, release, self._injection.text_address)
         before = set((await native.ask(ListThreads())).values())
-        await native.run_text(*words, deadline=_CALL_DEADLINE)
+        await native.ask(RunPython(*words), _CALL_DEADLINE)
         self._listed.began_at_attach(set((await native.ask(ListThreads())).values()) - before)
         await self._write(self._injection.put_back)
         self._injection.writes = []

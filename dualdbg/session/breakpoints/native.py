@@ -179,7 +179,7 @@ class NativeBreakpoints:
         """gdb stops at a signal while one of the user's breakpoints wants it, and else where it did before."""
         kind = BreakpointKind.SIGNAL
         rows = [one for one in self._wanted.values() if one.spec.kind is kind and one.spec.subject == name]
-        await self._native.handle_signal(name, stops=any(one.enabled for one in rows))
+        await self._native.signals.handle(name, stops=any(one.enabled for one in rows))
 
     def state(self, id: int) -> tuple[BreakpointState, tuple[Location, ...], str | None]:
         """Whether it is bound, where, and what there is to say of it. A signal has no place."""

@@ -21,6 +21,7 @@ from ...shared.requests.breakpoints import (
     TranslateCondition,
     WatchExpression,
 )
+from ...shared.requests.probes import CountProbeHits
 from ...shared.requests.threads import ListThreads
 from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
@@ -69,7 +70,7 @@ class Points:
 
     async def _switch(self, point: Point) -> None:
         if point.traced is not None:
-            self._native.switch_probe(point.number, self._is_active(point))
+            self._native.probes.switch(point.number, self._is_active(point))
         else:
             await self._native.enable_breakpoint(point.number, self._is_active(point))
 
@@ -351,7 +352,7 @@ class Points:
         todo = [(one.number, one.todo) for one in self._points_of(self._wanted[id]) if one.todo is not None]
         if not todo:
             return ()
-        left_out = self._native.probes_left_out
+        left_out = self._native.probes.left_out
         reasons = [one.why_not or left_out.get(number) for number, one in todo]
         return tuple(Evaluation(why) for why in dict.fromkeys(reasons))
 
@@ -394,7 +395,7 @@ class Points:
     async def _new_point(self, wanted: Wanted, address: int, kind: Kind) -> Point:
         spec = wanted.spec
         if spec.counts and spec.condition is None:
-            return Point(self._native.new_trace(), todo=Todo(address, None, None, None))
+            return Point(self._native.probes.new_trace(), todo=Todo(address, None, None, None))
         if prints_itself(spec) and not kind.is_looked_at:
             texts, expressions = split_log(spec.log or "")
             tid = int(spec.thread) if spec.thread is not None else 0
@@ -458,4 +459,4 @@ class Points:
     async def _times(self, point: Point) -> int:
         hits = await self._native.ask(CountHits(point.number))
         in_target = point.todo is not None and point.todo.hits is not None
-        return hits + (await self._native.probe_hits(point.number) if in_target else 0)
+        return hits + (await self._native.ask(CountProbeHits(point.number)) if in_target else 0)

@@ -6,7 +6,6 @@ import signal
 from collections.abc import Awaitable, Iterator
 from dataclasses import dataclass, replace
 
-from ...backends.gdb_probes import ProbeCode
 from ...errors import CommandError, DualdbgError, SymbolError
 from ...probes import exits, placement, recording, thunk
 from ...probes.bytecode import CannotCompile, listings
@@ -14,6 +13,7 @@ from ...probes.placement import CannotPlace, Function
 from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
 from ...shared.quiet_signal import LAST_RESORT
+from ...shared.requests.probes import ListConditionOperations, MapProbeRoom, ProbeCode
 from ...shared.requests.threads import ListThreads, ReadArchitecture, ReadMemory, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
@@ -107,7 +107,7 @@ class Probes:
             )
             raise
         probe = self._built(area, where, replace(wish, trace=trace), 0)
-        await self._native.insert_probe(place.number, _traced(address, probe, trace, False))
+        await self._native.probes.insert(place.number, _traced(address, probe, trace, False))
         self.tracing.counts_at(place, trace)
         place.is_looped = where.is_looped
         if where.is_looped and trace.times:
@@ -134,7 +134,7 @@ class Probes:
             try:
                 area = await self._area(way_out.site)
                 probe = self._built(area, way_out, thunk.Wish(trace=at_exit, call=trace.probe), 0)
-                await self._native.insert_probe(place.number, _traced(way_out.head, probe, at_exit, True))
+                await self._native.probes.insert(place.number, _traced(way_out.head, probe, at_exit, True))
                 place.exits.append(-probe.thunk)
             except (CannotPlace, CommandError) as error:
                 untimed.append(str(error))
@@ -164,7 +164,7 @@ class Probes:
     ) -> None:
         where, _ = await self._place(address)
         wish = replace(await self._wish(where, address, condition, thread), hits=hits)
-        name = self._native.signal_of_probes()
+        name = self._native.signals.of_probes()
         if name == LAST_RESORT:
             raise CannotPlace("the program uses every signal by which a hit could be told")
         area = await self._area(where.site)
@@ -175,7 +175,7 @@ class Probes:
             probe.site, probe.original, probe.jump, probe.thunk, probe.code, probe.saved, probe.states,
             probe.sent, probe.moved, counter, hits or 0, name,
         )  # fmt: skip
-        await self._native.insert_probe(number, parts)
+        await self._native.probes.insert(number, parts)
 
     async def _place(self, address: int) -> tuple[placement.Placement, Function]:
         """Where the jump goes, and the function. Raises CannotPlace."""
@@ -196,7 +196,7 @@ class Probes:
         operations = None
         if condition is not None:
             named = bool(names_in(condition) - _TYPES)
-            found = listings(await self._native.condition_operations(address, condition, named))
+            found = listings(await self._native.ask(ListConditionOperations(address, condition, named)))
             operations = found.get(address) if named else next(iter(found.values()), None)
             if operations is None:
                 raise CannotCompile("gdb has no code for the condition at this place")
@@ -353,7 +353,7 @@ class Probes:
         if not places or not threads:
             self.tracing.waits = True  # the first library that arrives may be another one, as in Ubuntu 24.04
             raise CannotPlace("the C library's mmap is not to be found")
-        return await self._native.probe_room(near, _AREA, thunk.REACH, places[0].address, min(threads))
+        return await self._native.ask(MapProbeRoom(near, _AREA, thunk.REACH, places[0].address, min(threads)))
 
 
 def _traced(address: int, probe: thunk.Probe, trace: recording.Trace, is_exit: bool) -> ProbeCode:

@@ -20,6 +20,7 @@ from ...shared.libraries import is_c_library
 from ...shared.proc_files import read_status
 from ...shared.requests.arguments import FindRegisterArguments, Passing
 from ...shared.requests.breakpoints import DeleteBreakpoints, InsertBreakpoint
+from ...shared.requests.probes import CloseDescriptor, MapTraceMemory
 from ...shared.requests.threads import ListThreads, ReadMemory, ReadRegisters
 from ...snapshot.cpython.layout import PythonLayout, layout_of
 from ...snapshot.cpython.reader import Interpreter, find_interpreter
@@ -196,7 +197,7 @@ class Tracing:
 
     def learn_left_out(self) -> None:
         """Note what only the engine knows: which places did not count all the time."""
-        ever = self.native.probes_ever_left_out
+        ever = self.native.probes.ever_left_out
         for place in self.places:
             place.left_out = ever.get(place.number)
             if place.memory is not None and place.refused is not None and place.memory.hits(place.refused):
@@ -330,15 +331,15 @@ class Tracing:
         processors = os.cpu_count() or 1
         times = manner.times
         shared = Shared.for_records(processors, times) if manner.records else Shared(times=times)
-        address, descriptor = await self.native.trace_memory(
-            functions, near, (shared.size, shared.private), thread
+        address, descriptor = await self.native.ask(
+            MapTraceMemory(functions, near, (shared.size, shared.private), thread)
         )
         try:
             memory = TraceMemory(f"/proc/{self.image.pid}/fd/{descriptor}", shared, address)
         except OSError as error:
             raise CannotPlace(f"memory of the process cannot be shared: {error.strerror}") from error
         finally:
-            await self.native.close_descriptor(functions[-1], descriptor, thread)
+            await self.native.ask(CloseDescriptor(functions[-1], descriptor, thread))
         memory.may_write = self._target_runs
         read = partial(ProcessMemory, self.image.pid, self.image.memory_file)
         program = self._now[manner] = Program(memory, tid, read)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError, SymbolError
 from ...shared.requests.arguments import CallerCode, EntryCode, Passing, ReadCallEvidence, ReadEntryCode
 from ...shared.requests.threads import ReadFrames, ReadMemory
@@ -20,16 +21,11 @@ from ...symbols.function_parts import (
     sections_of,
 )
 from ...symbols.names.signature import Relays, Signature
-from ..engines import Evaluating, Reading
 
 _MOST_PARTS = 8
 _LONGEST_CALLER = 1 << 17  # bytes of code
 _LARGEST_TABLE = 1 << 16  # bytes
 _MOST_KEPT = 2000  # functions of which it is known what their code tells
-
-
-class Engine(Evaluating, Reading, Protocol):
-    """What is needed of gdb."""
 
 
 def passing_of(signature: Signature) -> Passing:
@@ -61,7 +57,7 @@ async def by_itself(_number: int, _entry: int, what: Passing) -> Passing:
 class CallingReader:
     """Reads the code of functions, once each as long as the libraries are the same."""
 
-    def __init__(self, native: Engine, image: AddressSpace) -> None:
+    def __init__(self, native: AskingGdb, image: AddressSpace) -> None:
         self._native = native
         self._image = image
         self._known: dict[int, tuple[EntryCode, Sequence[Part]]] = {}  # by entry

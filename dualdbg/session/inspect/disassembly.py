@@ -7,12 +7,12 @@ import struct
 from dataclasses import dataclass
 from typing import Protocol
 
+from ...backends.native import AskingGdb
 from ...errors import DualdbgError
 from ...model import Language, NativeFrame, Value
 from ...shared.requests.code import DecodedInstruction, Disassemble, DisassembleUntil
 from ...shared.requests.threads import PrintRegisters
 from ...snapshot.linux.memory import ProcessMemory
-from ..engines import CodeReading, Reading
 from ..ports import Halting, HeldThreads, Mapped
 
 # jmp *DISTANCE(%rip), as in an entry of the procedure linkage table, maybe behind endbr64 and bnd.
@@ -22,17 +22,13 @@ _LONGEST_PADDING = 64  # bytes between two functions: they begin at multiples of
 REGISTER_GROUPS = ("general", "vector")
 
 
-class Engine(CodeReading, Reading, Protocol):
-    """What is needed of gdb."""
-
-
 class Debuggee(Halting, Protocol):
     """What is read of a session. ``pid`` is its process."""
 
     pid: int
 
     @property
-    def native(self) -> Engine:
+    def native(self) -> AskingGdb:
         """What is asked of gdb."""
 
     @property

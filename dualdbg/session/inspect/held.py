@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 
+from ...backends.native import AskingGdb
 from ...model import NativeFrame
 from ...shared.requests.threads import ListThreads, ReadFrames, ReadRegisters
 from ...snapshot.capture import Held
 from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
 from ...symbols.address_space import AddressSpace
-from ..engines import Asking
 
 
-async def read_frames(native: Asking, gdb_thread: int, limit: int) -> list[NativeFrame]:
+async def read_frames(native: AskingGdb, gdb_thread: int, limit: int) -> list[NativeFrame]:
     """Return at most ``limit`` frames of a thread, innermost first. The library of each is not known yet."""
     rows = await native.ask(ReadFrames(gdb_thread, limit))
     return [NativeFrame(level=level, **row._asdict()) for level, row in enumerate(rows)]
 
 
-async def held_by_gdb(native: Asking, image: AddressSpace) -> Held:
+async def held_by_gdb(native: AskingGdb, image: AddressSpace) -> Held:
     """The registers of all threads, read afresh. Raises what the engine raises where gdb lets the target run."""
     architecture = AARCH64 if os.uname().machine == "aarch64" else X86_64
     names = debugger_names(architecture)

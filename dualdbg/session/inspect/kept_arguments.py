@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError
 from ...model import NativeFrame
 from ...shared.requests.arguments import ReadKeptArguments
 from ...symbols.address_space import AddressSpace
 from ...symbols.function_parts import first_parts, further_part, part_at
-from ..engines import Evaluating
 
 _MOST_PARTS = 8
 
@@ -17,7 +17,7 @@ _MOST_PARTS = 8
 class KeptReader:
     """Reads the code of functions."""
 
-    def __init__(self, native: Evaluating, image: AddressSpace) -> None:
+    def __init__(self, native: AskingGdb, image: AddressSpace) -> None:
         self._native = native
         self._image = image
 

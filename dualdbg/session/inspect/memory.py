@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeVar
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError, EvaluationError, UnreadableMemory
 from ...model import NativeFrame, Value
 from ...shared.requests.threads import ReadReadableMemory, WriteMemory
 from ...shared.requests.values import Assign, Complete, FindMemoryRange
-from ..engines import Evaluating, Reading
 from ..ports import Halting
 from .inspector import Inspector
 from .values import CALL_DEADLINE
@@ -19,15 +19,11 @@ _Answer = TypeVar("_Answer")
 MAXIMUM = 1 << 20  # bytes of one request; an editor's memory view asks for far less
 
 
-class Engine(Evaluating, Reading, Protocol):
-    """What is needed of gdb."""
-
-
 class Debuggee(Halting, Protocol):
     """What is read and written of a session."""
 
     @property
-    def native(self) -> Engine:
+    def native(self) -> AskingGdb:
         """What is asked of gdb."""
 
     @property

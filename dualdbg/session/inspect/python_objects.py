@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable
 
+from ...backends.native import AskingGdb
 from ...errors import EvaluationError
 from ...model import Language, PythonFrame, Value
 from ...shared.requests.values import FollowPythonPath, ObjectRow, ReadPythonChildren, ReadPythonObjects
 from ...snapshot.cpython.held_process import PythonSide
-from ..engines import Evaluating
 from ..ports import Halting, HeldThreads
 
 _STEPS = 32  # the longest path of attributes and elements that is followed
@@ -34,7 +34,7 @@ class MemoryValues:
     """Decodes in gdb, with gdb_scripts/dualdbg_helpers: the same code for every front end and for plain gdb."""
 
     def __init__(
-        self, native: Evaluating, halting: Halting, threads: HeldThreads, register: Callable[[Fetch], int]
+        self, native: AskingGdb, halting: Halting, threads: HeldThreads, register: Callable[[Fetch], int]
     ) -> None:
         """``register`` gives the reference by which the children of a value are asked for."""
         self._native = native

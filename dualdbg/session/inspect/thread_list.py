@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from typing import Protocol
 
 from ...backends import python as debugpy
+from ...backends.native import AskingGdb
 from ...errors import CommandError, DualdbgError, EngineTimeout
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Tasks, Thread
@@ -17,7 +18,6 @@ from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.debugger_threads import is_debuggers
 from ...stacks.task_frames import runs_event_loop, with_visible_frames
-from ..engines import Reading
 from ..loop import Loop
 from ..ports import Reads
 
@@ -58,7 +58,7 @@ class NamedThreads(Reads, Protocol):
 class ThreadList:
     """Knows which threads are the debugger's own, and remembers the names that Python gave to the others."""
 
-    def __init__(self, loop: Loop, native: Reading, threads: NamedThreads) -> None:
+    def __init__(self, loop: Loop, native: AskingGdb, threads: NamedThreads) -> None:
         self._loop = loop
         self._native = native
         self._threads = threads

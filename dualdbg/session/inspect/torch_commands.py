@@ -6,10 +6,10 @@ import re
 from dataclasses import replace
 from typing import Protocol
 
+from ...backends.native import AskingGdb
 from ...errors import EvaluationError
 from ...model import Event, Frame, Language, NativeFrame, PythonFrame, Value
 from ...shared.requests.values import HelperAnswer, LoadHelpers, ObjectRow, RunHelper
-from ..engines import Evaluating
 from ..ports import Halting
 from ..progress import progress
 from .inspector import Inspector
@@ -26,7 +26,7 @@ class Debuggee(Halting, Protocol):
     """What these commands need of a session."""
 
     @property
-    def native(self) -> Evaluating:
+    def native(self) -> AskingGdb:
         """What is asked of gdb."""
 
     @property

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from ... import afterwards
 from ...backends.events import TypesWanted
+from ...backends.native import AskingGdb
 from ...environment import for_gdb
 from ...errors import DualdbgError
 from ...model import Event, Notice
@@ -19,7 +20,6 @@ from ...patience import patient
 from ...resources import resource_directory
 from ...shared.requests.values import TakeCompiledTypes
 from ...waiting import to_its_end
-from ..engines import Evaluating
 from ..progress import progress
 
 _DEADLINE = patient(1800.0)  # seconds; another session may be at it, and this one waits for that
@@ -29,7 +29,7 @@ class Debuggee(Protocol):
     """What this needs of a session."""
 
     @property
-    def native(self) -> Evaluating:
+    def native(self) -> AskingGdb:
         """What is asked of gdb."""
 
     def emit(self, event: Event) -> None:

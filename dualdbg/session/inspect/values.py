@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
-from typing import Protocol
 
 from ...backends import python as debugpy
+from ...backends.native import AskingGdb
 from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle, SymbolError
 from ...known.dump_calls import instead_of
@@ -17,6 +17,7 @@ from ...shared.not_yet import NOT_YET
 from ...shared.requests.arguments import EvaluatePassed, NoteArguments, Passing, ReadPassedArguments
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...shared.requests.values import (
+    AllowCalls,
     Evaluate,
     ForgetValues,
     ListArgumentNames,
@@ -26,7 +27,6 @@ from ...shared.requests.values import (
 )
 from ...symbols.names.signature import Signature
 from ...waiting import to_its_end
-from ..engines import CodeReading, Evaluating, Reading
 from ..loop import Loop
 from ..native_expressions import names_in
 from ..ports import Halting, Reads
@@ -53,14 +53,10 @@ _ARGUMENT_REGISTERS = {
 CALL_DEADLINE = patient(5.0)  # seconds for what an expression calls that is not to stop
 
 
-class Engine(Evaluating, Reading, CodeReading, Protocol):
-    """What values need of gdb."""
-
-
 class ValueReader:
     """Values of the current stop. Every reference is stale once the target runs."""
 
-    def __init__(self, loop: Loop, native: Engine, halting: Halting, reads: Reads) -> None:
+    def __init__(self, loop: Loop, native: AskingGdb, halting: Halting, reads: Reads) -> None:
         self._loop = loop
         self._native = native
         self._halting = halting
@@ -390,10 +386,10 @@ class ValueReader:
 
         async def read() -> Value:
             try:
-                await self._native.allow_calls(False)
+                await self._native.ask(AllowCalls(False))
                 return await self.evaluate_native(expression, tid, frame)
             finally:
-                await to_its_end(self._native.allow_calls(True))
+                await to_its_end(self._native.ask(AllowCalls(True)))
 
         return await self._halting.interrupted(read)
 

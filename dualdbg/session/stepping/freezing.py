@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Protocol
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError, WrongState
+from ...shared.requests.process import Park, Unpark
 from ...shared.requests.threads import ListThreads, ReadArchitecture, ReadMemory
 from ...symbols.address_space import AddressSpace
-from ..engines import CallingTarget, CodeReading, Reading
 from ..inspect.inspector import Inspector
 from ..loop import Loop
 from ..ports import Halting
@@ -39,15 +39,11 @@ class Unsafe(CommandError):
     """The thread stands where it must not be frozen."""
 
 
-class Engine(CallingTarget, CodeReading, Reading, Protocol):
-    """What is needed of gdb to keep threads from running."""
-
-
 class Freezer:
     """The frozen threads of one session."""
 
     def __init__(
-        self, loop: Loop, native: Engine, halting: Halting, inspector: Inspector, image: AddressSpace
+        self, loop: Loop, native: AskingGdb, halting: Halting, inspector: Inspector, image: AddressSpace
     ) -> None:
         self._loop = loop
         self._native = native
@@ -116,7 +112,7 @@ class Freezer:
         self.frozen &= set(numbers.values())
         parked = [number for number, tid in numbers.items() if tid in self.frozen]
         assert self._instruction is not None  # found when the first thread was frozen
-        await self._native.park(parked, self._instruction)
+        await self._native.ask(Park(parked, self._instruction))
 
     async def halt_over(self) -> None:
         """The work of a halt is done, and the target is about to run: unless a stop that the work has met is shown."""
@@ -126,7 +122,7 @@ class Freezer:
     async def release(self) -> None:
         """The target is about to be looked at: every thread stands as it was. gdb holds the target."""
         if self._instruction is not None:
-            await self._native.unpark()
+            await self._native.ask(Unpark())
 
     async def _apply(self) -> None:
         """At a Python stop the target runs. A short halt parks the threads that are frozen now, and no others."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError
 from ...known.cython_source import function_at, is_of
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ...shared.requests.code import FindCalls, FindOtherLines, Visit
 from ...symbols.cython_sources import source_of
-from ..engines import CodeReading
 from ..inspect.inferior_evaluation import NotSound, check_sound
 from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest
@@ -40,7 +40,7 @@ class GroundReader:
 
     def __init__(
         self,
-        native: CodeReading,
+        native: AskingGdb,
         inspector: Inspector,
         watch: LineWatch,
         code: CodeOfInterest,

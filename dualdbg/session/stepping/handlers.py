@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError, SymbolError
 from ...model import NativeFrame
 from ...shared.libraries import is_cxx_library
@@ -15,7 +16,6 @@ from ...symbols.address_space import AddressSpace, Module
 from ...symbols.elf.eh_frame import Fde
 from ...symbols.elf.landing_pads import NOTHING, Handlers, handlers_of
 from ...symbols.objfile import Objfile
-from ..engines import Reading
 from .code_of_interest import CodeOfInterest
 from .stop_points import Pad
 
@@ -27,7 +27,7 @@ _COLD = b".cold"  # what GCC and Clang add to the name of such a part
 class HandlerFinder:
     """Knows the handlers of functions; each is looked at once."""
 
-    def __init__(self, native: Reading, image: AddressSpace, code: CodeOfInterest) -> None:
+    def __init__(self, native: AskingGdb, image: AddressSpace, code: CodeOfInterest) -> None:
         self._native = native
         self._image = image
         self._code = code

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ...backends.native import PROBE_FUNCTIONS
+from ...backends.native import PROBE_FUNCTIONS, AskingGdb
 from ...errors import CommandError
 from ...patience import patient
 from ...shared.libraries import holds_interpreter, is_c_library
+from ...shared.requests.process import CallProbe, CallProbeForText
 from ...symbols.address_space import AddressSpace
-from ..engines import CallingTarget
 from ..ports import AskingPython
 
 # Seconds for pydevd to take the messages that came while gdb held the target; it needs milliseconds.
@@ -18,7 +18,7 @@ _TO_BEGIN = patient(5.0)
 class Probe:
     """``bootstrap/dualdbg_probe.py`` in the target. The thread must hold the GIL and be able to run Python code."""
 
-    def __init__(self, native: CallingTarget, python: AskingPython, image: AddressSpace) -> None:
+    def __init__(self, native: AskingGdb, python: AskingPython, image: AddressSpace) -> None:
         self._native = native
         self._python = python
         self._image = image
@@ -61,10 +61,10 @@ class Probe:
         if not self._find_functions():
             raise CommandError("the interpreter's functions are not to be found, so nothing can be run", "")
         words = (gdb_thread, self._functions, method, argument)
-        return await self._native.probe_text(*words, deadline=deadline)
+        return await self._native.ask(CallProbeForText(*words), deadline)
 
     async def _call(self, gdb_thread: int, method: str, argument: str) -> int:
-        return await self._native.call_probe(gdb_thread, self._functions, method, argument, self._mailbox)
+        return await self._native.ask(CallProbe(gdb_thread, self._functions, method, argument, self._mailbox))
 
     def _find_functions(self) -> bool:
         """Whether the functions by which gdb calls are known: those of the interpreter, and one of the C library."""

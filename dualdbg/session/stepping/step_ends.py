@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...backends import events as engine
+from ...backends.native import AskingGdb
 from ...model import RETURNED, Language, NativeFrame, Reason, Value
 from ...shared.requests.breakpoints import FindCallerAtEntry, ReadStepResult
 from ...shared.requests.code import FindCallTarget
 from ...shared.requests.threads import ReadRegisters
-from ..breakpoint_engines import NativeBreakpointEngine
-from ..engines import CodeReading, Reading
 from ..loop import Loop
 from ..ports import Halting
 from ..stops.facts import PythonHold
@@ -34,16 +33,12 @@ if TYPE_CHECKING:
 Decision = TypeVar("Decision")
 
 
-class Engine(CodeReading, Reading, NativeBreakpointEngine, Protocol):
-    """What is read of gdb."""
-
-
 class ArrivalReader:
     """Reads the facts about a stop within a step which ``arrival.py`` needs. gdb holds the target."""
 
     def __init__(
         self,
-        native: Engine,
+        native: AskingGdb,
         inspector: Inspector,
         watch: LineWatch,
         code: CodeOfInterest,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Protocol
 
+from ...backends.native import AskingGdb
 from ...model import NativeFrame
 from ...shared.requests.code import DecodedInstruction, DisassembleUntil, FindCalls
-from ..engines import CodeReading
 from ..ports import Mapped
 
 _MOST = 50  # nobody chooses among more
@@ -18,7 +18,7 @@ class Debuggee(Protocol):
     """What is read of a session."""
 
     @property
-    def native(self) -> CodeReading:
+    def native(self) -> AskingGdb:
         """Reads calls and instructions."""
 
     @property

@@ -11,13 +11,13 @@ from ...errors import CommandError
 from ...known.crash_signals import CRASHES
 from ...model import Notice, Reason
 from ...private_files import new_file
-from ..engines import Reading
+from ..engines import Holding
 from ..loop import Loop
 from ..progress import progress
 from .facts import Show
 
 
-async def keep_core(loop: Loop, native: Reading, folder: Path, verdict: Show) -> None:
+async def keep_core(loop: Loop, native: Holding, folder: Path, verdict: Show) -> None:
     """Write ``folder``/core.PID when the stop is a crash, and tell what became of it.
 
     A later core is core.PID.2: where a handler raises the signal again, the first core shows more. Only the user may

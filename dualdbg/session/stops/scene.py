@@ -9,6 +9,7 @@ from ...backends.events import NativeStopped
 from ...errors import CommandError
 from ...known.crash_signals import OF_MEMORY_NAMES
 from ...model import Thread
+from ...shared.requests.process import ForgetProgram
 from ...shared.requests.threads import ListThreads, ReadFaultAddress, WasSentByTerminal
 from ...stacks.roles import first_of_user
 from .facts import Picture, Sender
@@ -69,7 +70,7 @@ class Scene:
 
     async def program_replaced(self) -> None:
         """The process runs another program: what was known of its threads is about the earlier one's."""
-        await self._native.forget_program()
+        await self._native.ask(ForgetProgram())
         self._freezer.program_replaced()
         self._inspector.program_replaced()
         await self._native.ask(ListThreads())  # gdb numbers them anew, perhaps

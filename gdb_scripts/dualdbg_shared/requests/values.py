@@ -140,6 +140,12 @@ class FindMemoryRange(Request[MemoryRange], module="values"):
     expression: Optional[str]
 
 
+class AllowCalls(Request[None], module="values"):
+    """Say whether expressions may call functions of the program; a refusal is gdb's own then."""
+
+    allowed: bool
+
+
 class ForgetValues(Request[None], module="values"):
     """Drop the values of all handles."""
 

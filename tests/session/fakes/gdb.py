@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 from dualdbg.backends.events import NativeRefused, NativeWentOn, StopCause
 from dualdbg.backends.native import Move
 from dualdbg.errors import AnswerOwed, CommandError, EngineLost
-from dualdbg.shared.requests import breakpoints, code, threads
+from dualdbg.shared.requests import breakpoints, code, process, threads
 from dualdbg.shared.requests.base import Request
 from dualdbg.shared.requests.breakpoints import ReturnAddress, StepEndNumbers
 
@@ -28,7 +29,7 @@ class FakeGdb:
 
     version = "13.1"
     pid = GDB_PID
-    probes_left_out: dict[int, str] = {}
+    probes = SimpleNamespace(left_out={})
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -49,6 +50,9 @@ class FakeGdb:
             breakpoints.ReadStepResult: lambda: None,
             code.FindFunctionBodies: list,
             code.FindLinesOfSource: lambda address: [],
+            process.ForgetProgram: lambda: None,
+            process.Park: lambda gdb_threads, instruction: self._set_parked(gdb_threads),
+            process.Unpark: lambda: self._set_parked(()),
             threads.ListThreads: lambda: dict(world.threads),
             threads.ReadArchitecture: lambda: "x86-64",
             threads.ReadFaultAddress: lambda: None,
@@ -156,9 +160,6 @@ class FakeGdb:
         held = self._world.held
         await self._command(lambda: self._world.call(held, number))
 
-    async def forget_program(self) -> None:
-        await self._command()
-
     async def kill(self) -> None:
         await self._command(lambda: self._world.exit() if self._world.killed else None)
 
@@ -212,12 +213,6 @@ class FakeGdb:
         return self._world.chance.random() < 0.5
 
     # -- threads that are kept from running --------------------------------------------------------
-
-    async def park(self, gdb_threads: Sequence[int], instruction: int) -> None:
-        await self._command(lambda: self._set_parked(gdb_threads))
-
-    async def unpark(self) -> None:
-        await self._command(lambda: self._set_parked(()))
 
     def _set_parked(self, gdb_threads: Sequence[int]) -> None:
         if self._world.killed:
