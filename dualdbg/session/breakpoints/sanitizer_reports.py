@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 from ...backends import events as engine
 from ...shared.libraries import is_sanitizer
+from ...shared.requests.breakpoints import InsertBreakpoint
+from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...snapshot.linux.memory import ProcessMemory
 from ...symbols.address_space import AddressSpace, Module
 from ..engines import NativeEngine
@@ -31,7 +33,7 @@ class SanitizerReports:
         for module in [one for one in modules if is_sanitizer(one.path)]:
             name = _UNDEFINED if "ubsan" in module.path.rpartition("/")[2] else _SUMMARY
             for place in self._image.find(name, [module]):
-                self._functions[await self._native.insert_breakpoint(place.address)] = name
+                self._functions[await self._native.ask(InsertBreakpoint(place.address))] = name
 
     def program_replaced(self) -> None:
         """The process runs another program, and gdb has dropped its breakpoints."""
@@ -42,7 +44,7 @@ class SanitizerReports:
         name = self._functions.get(event.gdb_breakpoint or 0)
         if name != _SUMMARY:
             return _IN_WORDS if name is not None else None
-        register = _FIRST_ARGUMENT[await self._native.architecture()]
-        address = (await self._native.registers(event.gdb_thread or 1, [register]))[register]
+        register = _FIRST_ARGUMENT[await self._native.ask(ReadArchitecture())]
+        address = (await self._native.ask(ReadRegisters(event.gdb_thread or 1, [register])))[register]
         memory = ProcessMemory(self._image.pid, self._image.memory_file)
         return memory.text(address, _LONGEST).removeprefix("SUMMARY: ")
