@@ -60,11 +60,8 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _followed(named: object) -> list[FunctionType]:
     """The functions to follow for an object: the function that it is or wraps, or those of a class."""
     if isinstance(named, type):
-        return (
-            [one for member in vars(named).values() for one in _plain(member)]
-            if _is_ours(named.__module__)
-            else []
-        )
+        ours = (base for base in named.__mro__ if _is_ours(base.__module__))
+        return [one for base in ours for member in vars(base).values() for one in _plain(member)]
     return [one for one in _plain(named) if _is_ours(one.__module__ or "")]
 
 

@@ -8,7 +8,6 @@ import os
 import shutil
 import subprocess
 import sys
-import termios
 import time
 from collections.abc import Callable, Iterable
 from importlib.machinery import EXTENSION_SUFFIXES
@@ -89,16 +88,6 @@ def wait_until_gone(processes: Iterable[psutil.Process], seconds: float = 120.0)
 
     left = list(processes)
     wait_until(lambda: not any(map(lives, left)), seconds, f"the end of {left}")
-
-
-def keep_output_at_ctrl_c() -> None:
-    """For a child on a terminal of its own: Ctrl-C there throws nothing away of what was printed (termios(3), NOFLSH).
-
-    Without it the kernel flushes what the test has not read yet: whether the answer of a moment ago is lost is chance.
-    """
-    modes = termios.tcgetattr(0)
-    modes[3] |= termios.NOFLSH
-    termios.tcsetattr(0, termios.TCSANOW, modes)
 
 
 def is_running(pid: int) -> bool:

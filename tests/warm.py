@@ -3,13 +3,14 @@
 `Popen` is subprocess's with one difference. A plain `python -m dualdbg …` is forked from a process of this module,
 which stays for the whole run of the tests (one for each kind in ``_PRELOADS``). Whatever the start of the interpreter
 has a part in is started as ever: other variables for Python or another locale, options, descriptors or a mask of
-signals to inherit.
+signals to inherit. ``tests/terminals.py`` is the same on a terminal.
 """
 
 from __future__ import annotations
 
 import array
 import atexit
+import fcntl
 import functools
 import gc
 import json
@@ -20,6 +21,7 @@ import socket
 import struct
 import subprocess
 import sys
+import termios
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,18 +30,28 @@ _ROOT = Path(__file__).resolve().parent.parent
 _COMMAND = [sys.executable, "-m", "dualdbg"]
 _PRELOADS = {
     "session": [
-        *(f"dualdbg.cli.commands.{name}" for name in ("run", "attach", "core", "stacks", "trace", "dap")),
+        *(
+            f"dualdbg.cli.commands.{name}"
+            for name in ("run", "attach", "core", "stacks", "trace", "dap", "ps")
+        ),
         *(f"dualdbg.session.{name}" for name in ("start", "attaching", "beginning", "host_python")),
         *(
             f"dualdbg.cli.{name}"
-            for name in ("run_session", "attach_session", "event_loop", "json_lines", "script")
+            for name in ("run_session", "attach_session", "event_loop", "json_lines", "script", "prompt")
         ),
+        "dualdbg.snapshot.take",
+        "dualdbg.stack_listing",
         *(
             f"dualdbg.console.commands.{name}"
             for name in ["gdb_commands", "general", "processes", "run_control", "sources", "torch", "tracing"]
         ),
         "dualdbg.dap.server",
         "dualdbg.dap.offer",
+    ],
+    "tui": [
+        *(f"dualdbg.cli.{name}" for name in ("commands.run", "commands.attach", "dashboard")),
+        *(f"dualdbg.session.{name}" for name in ("start", "attaching", "beginning")),
+        "dualdbg.tui.app",
     ],
     "mcp": [
         "dualdbg.cli.commands.mcp",
@@ -62,6 +74,7 @@ class Popen(subprocess.Popen[Any]):
     """As subprocess.Popen. The process is our child's child, so that who it is and how it ended come by a pipe."""
 
     _report: socket.socket | None = None
+    leads_terminal = False  # its standard input is the terminal that it shall have
 
     def _execute_child(  # type: ignore[no-untyped-def]
         self, args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest
@@ -69,16 +82,18 @@ class Popen(subprocess.Popen[Any]):
         _, _, shell, stdin, in_pipe, out_pipe, stdout, error_pipe, stderr, *_ = rest
         new_session = rest[14]
         environ = dict(os.environ if env is None else env)
-        if shell or preexec_fn or pass_fds or executable or not _is_warm(args, environ):
+        if shell or preexec_fn or pass_fds or executable or not can_be_warm(args, environ):
             begin: Any = super()._execute_child  # type: ignore[misc]
             begin(args, executable, preexec_fn, close_fds, pass_fds, cwd, env, *rest)
             return
         sys.audit("subprocess.Popen", args[0], args, cwd, env)
         words = list(map(str, args[len(_COMMAND) :]))
-        kind = "mcp" if words[:1] == ["mcp"] else "session"
+        kind = "mcp" if words[:1] == ["mcp"] else "tui" if "--tui" in words else "session"
         self._report, theirs = socket.socketpair()
         with theirs:
-            asked = json.dumps([words, str(cwd or Path.cwd()), environ, new_session]).encode()
+            asked = json.dumps(
+                [words, str(cwd or Path.cwd()), environ, new_session, self.leads_terminal]
+            ).encode()
             streams = [given if given != -1 else usual for usual, given in enumerate((stdin, stdout, stderr))]
             descriptors = array.array("i", [*streams, theirs.fileno()])
             _server(kind).sendmsg([asked], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
@@ -114,7 +129,13 @@ class Popen(subprocess.Popen[Any]):
 
 
 def run(
-    args: list[str], *, input: Any = None, timeout: float | None = None, **more: Any
+    args: list[str],
+    *,
+    input: Any = None,
+    timeout: float | None = None,
+    check: bool = False,
+    capture_output: bool = True,
+    **more: Any,
 ) -> subprocess.CompletedProcess[Any]:
     """As subprocess.run with ``capture_output``, where no stream is given."""
     pipes = {name: subprocess.PIPE for name in ("stdout", "stderr") if name not in more}
@@ -126,7 +147,10 @@ def run(
         except BaseException:
             process.kill()
             raise
-    return subprocess.CompletedProcess(args, process.returncode, output, errors)
+    done = subprocess.CompletedProcess(args, process.returncode, output, errors)
+    if check:
+        done.check_returncode()
+    return done
 
 
 def servers() -> set[int]:
@@ -154,11 +178,12 @@ def _server(kind: str) -> socket.socket:
     return ours
 
 
-def _is_warm(args: Any, environ: dict[str, str]) -> bool:
+def can_be_warm(args: Any, environ: dict[str, str]) -> bool:
+    """Whether it is dualdbg, and all that its interpreter reads at its start is as usual."""
     if signal.pthread_sigmask(signal.SIG_BLOCK, []):
         return False  # inherited by a process that is started, as are the variables
-    began = {**usual, "PYTHONPATH": str(_ROOT)}
-    return list(args[: len(_COMMAND)]) == _COMMAND and _of_the_start(environ) == _of_the_start(began)
+    alike = usual, {**usual, "PYTHONPATH": str(_ROOT)}
+    return list(args[: len(_COMMAND)]) == _COMMAND and _of_the_start(environ) in map(_of_the_start, alike)
 
 
 def _of_the_start(environ: dict[str, str]) -> dict[str, str]:
@@ -213,13 +238,20 @@ def _tell(report: socket.socket, data: bytes) -> None:
 
 
 def _become(
-    words: list[str], cwd: str, environ: dict[str, str], new_session: bool, streams: list[int]
+    words: list[str],
+    cwd: str,
+    environ: dict[str, str],
+    new_session: bool,
+    leads_terminal: bool,
+    streams: list[int],
 ) -> list[str]:
     for standard, given in enumerate(streams):
         os.dup2(given, standard)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
     if new_session:
         os.setsid()
+    if leads_terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environ)

@@ -21,7 +21,7 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
-from tests import support, warm
+from tests import terminals, warm
 from tests.support import ROOT, name_of, wait_until
 
 SECONDS = patient(600.0)  # for anything that has to happen; a loaded machine is slow, a hang is for ever
@@ -192,7 +192,7 @@ class Terminal:
         columns: int = 100,
         env: Mapping[str, str] | None = None,
     ) -> None:
-        self.child = pexpect.spawn(
+        self.child = terminals.Terminal(
             DUALDBG[0],
             [*DUALDBG[1:], *map(str, words)],
             cwd=None if cwd is None else os.fspath(cwd),
@@ -200,7 +200,6 @@ class Terminal:
             encoding="utf-8",
             timeout=SECONDS,
             dimensions=(40, columns),
-            preexec_fn=support.keep_output_at_ctrl_c,
         )
         self.child.delaybeforesend = None
 

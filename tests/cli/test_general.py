@@ -20,6 +20,7 @@ from dualdbg.cli.parsers import actions_of, command_parsers
 from dualdbg.cli.shell_completion import completion
 from dualdbg.cli.versions import NEEDED, OPTIONAL, of_checkout, versions
 from dualdbg.patience import patient
+from tests import warm
 from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
@@ -250,9 +251,8 @@ def test_a_log_that_is_not_there_says_so(tmp_path: Path) -> None:
 def test_a_bug_report_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole command, with a session that was logged."""
     (tmp_path / "session.log").write_text("  1.0 < told('hunter2'): nothing\n")
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "dualdbg", "bug-report", "--log-dir", tmp_path, "--gdb", "no-such-gdb"],
-        capture_output=True,
         text=True,
         env={**os.environ, "MY_TOKEN": "sesame"},
         timeout=patient(120),

@@ -16,7 +16,7 @@ from dualdbg.cli.commands.run import read_options
 from dualdbg.errors import UsageError
 from dualdbg.patience import patient
 from dualdbg.target.permission import NO_LEAK_CHECK
-from tests import sanitizers
+from tests import sanitizers, warm
 
 PROGRAM = """
 import ctypes, os, sys, time
@@ -45,12 +45,11 @@ sys.exit(7)
 def _run(folder: Path, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(PROGRAM)
     command = [sys.executable, "-m", "dualdbg", "run", "--report", "reports", *words]
-    return subprocess.run(
+    return warm.run(
         command,
         cwd=folder,
         env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
         text=True,
         timeout=patient(120),
     )

@@ -38,7 +38,7 @@ from dualdbg.symbols.gdb_feed.dependencies import Graph
 from dualdbg.target.doctor import Finding as DoctorFinding
 from dualdbg.terminal_text import visible, visible_text
 from dualdbg.trace.summary import Summary
-from tests import support
+from tests import support, warm
 
 # Everything that a terminal may take for more than a letter, with some letters between.
 CONTROLS = "".join(map(chr, (*range(32), *range(0x7F, 0xA0)))) + "\u202e\u2066\u2028\u061c"
@@ -201,9 +201,8 @@ def test_a_real_process_with_such_names(tmp_path: Path, words: list[str]) -> Non
     )
     try:
         assert program.stdout is not None and program.stdout.readline() == b"ready\n"
-        done = subprocess.run(
+        done = warm.run(
             [sys.executable, "-m", "dualdbg", *(word.replace("PID", str(program.pid)) for word in words)],
-            capture_output=True,
             cwd=support.ROOT,
         )
     finally:

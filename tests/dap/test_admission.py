@@ -23,7 +23,7 @@ from dualdbg.errors import UsageError
 from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from dualdbg.secret_file import read_secret
-from tests import rows
+from tests import rows, warm
 from tests.support import ROOT, is_running, require, wait_until
 
 from .client import connect
@@ -367,7 +367,7 @@ def test_a_secret_file_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "[::]:0"])
 def test_other_machines_need_a_secret(address: str) -> None:
     command = [sys.executable, "-m", "dualdbg", "dap", "--listen", address]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=patient(120))
+    done = warm.run(command, text=True, cwd=ROOT, timeout=patient(120))
     assert done.returncode == 2 and "--secret-file" in done.stderr and "Traceback" not in done.stderr
 
 

@@ -15,10 +15,11 @@ from typing import Any
 import pexpect
 
 from dualdbg.patience import patient
-from tests import support
+from tests import warm
 from tests.cli.driver import DUALDBG, environment
 from tests.dap.client import Client, StdioAdapter
 from tests.dap.test_launch import Terminals
+from tests.terminals import Terminal
 
 SECONDS = patient(180.0)
 
@@ -46,7 +47,7 @@ def command_line(*options: str) -> Start:
     @contextmanager
     def start(program: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Started]:
         given = [f"--env={name}={value}" for name, value in (env or {}).items()]
-        with subprocess.Popen(
+        with warm.Popen(
             [*DUALDBG, "run", *options, *given, str(program), *words],
             env=environment(),
             stdin=subprocess.DEVNULL,
@@ -71,7 +72,7 @@ def on_a_terminal(*options: str) -> Start:
     @contextmanager
     def start(program: Path, *words: str, env: dict[str, str] | None = None) -> Iterator[Started]:
         given = [f"--env={name}={value}" for name, value in (env or {}).items()]
-        child = pexpect.spawn(
+        child = Terminal(
             DUALDBG[0],
             [*DUALDBG[1:], "run", *options, *given, str(program), *words],
             env=environment(),
@@ -79,7 +80,6 @@ def on_a_terminal(*options: str) -> Start:
             codec_errors="replace",
             timeout=SECONDS,
             dimensions=(40, 100),
-            preexec_fn=support.keep_output_at_ctrl_c,
         )
 
         log = child.logfile_read = io.StringIO()

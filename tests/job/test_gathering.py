@@ -24,6 +24,7 @@ from dualdbg.job.verdict import judge
 from dualdbg.known.launchers import is_launcher
 from dualdbg.patience import patient
 from dualdbg.snapshot.linux.procfs import read_rank
+from tests import warm
 
 from .test_verdict import row as rank_row
 
@@ -245,9 +246,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path: Path) -> No
 
 
 def dualdbg(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "dualdbg", *words], input=stdin, capture_output=True, timeout=patient(120)
-    )
+    return warm.run([sys.executable, "-m", "dualdbg", *words], input=stdin, timeout=patient(120))
 
 
 @pytest.mark.smoke

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.job.recorded import BadRecord, Source, recorded
+from tests import warm
 
 
 @pytest.mark.parametrize("how", ["json", "gzip", "packed"])
@@ -20,7 +21,7 @@ def test_what_stacks_wrote_is_read(tmp_path: Path, how: str) -> None:
         target.stdout.readline()
         option = "--packed" if how == "packed" else "--json"
         words = [sys.executable, "-m", "dualdbg", "stacks", option, str(target.pid)]
-        text = subprocess.run(words, check=True, capture_output=True).stdout
+        text = warm.run(words, check=True).stdout
         target.kill()
     file = tmp_path / "one"
     file.write_bytes(gzip.compress(text) if how == "gzip" else text)

@@ -20,6 +20,7 @@ import pytest
 
 from dualdbg.job import launchers, ray_node
 from dualdbg.patience import patient
+from tests import warm
 
 from ..support import require, wait_until
 from .test_gathering import WORKER
@@ -33,9 +34,7 @@ MACHINE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 def job(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dualdbg", "job", *words]
-    return subprocess.run(
-        command, env={**os.environ, **env}, capture_output=True, text=True, timeout=patient(120)
-    )
+    return warm.run(command, env={**os.environ, **env}, text=True, timeout=patient(120))
 
 
 def expect_odd_rank(done: subprocess.CompletedProcess[str], heading: str) -> None:

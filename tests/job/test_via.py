@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
+from tests import warm
 
 from ..refused_calls import PTRACE, without
 from ..support import require
@@ -183,7 +184,7 @@ class Cluster:
         """``dualdbg job --via ssh:HOSTS``, with our ssh."""
         env = {**os.environ, "PATH": f"{self._folder}/bin:{os.environ['PATH']}"}
         command = [sys.executable, "-m", "dualdbg", "job", "--via", f"ssh:{hosts}", *words]
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=patient(120))
+        return warm.run(command, env=env, text=True, timeout=patient(120))
 
     def clush(self, hosts: str, *words: str, gateways: dict[str, str]) -> subprocess.CompletedProcess[str]:
         """ClusterShell's own tool, on a machine from which nodes behind gateways cannot be reached."""

@@ -25,7 +25,7 @@ from dualdbg.patience import patient
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
 from dualdbg.symbols.address_space import AddressSpace
-from tests import rows
+from tests import rows, warm
 from tests.probes.holding import held
 from tests.support import wait_until
 
@@ -109,7 +109,7 @@ def test_dualdbg_and_its_gdb_are_killed(
     typed.write_text(_KINDS[kind].typed)
     words = [sys.executable, "-m", "dualdbg", *chance.choice(_KINDS[kind].words), str(target.pid)]
     with typed.open() as stdin, said.open("w") as stdout:
-        debugger = subprocess.Popen(words, stdin=stdin, stdout=stdout, stderr=subprocess.STDOUT)
+        debugger = warm.Popen(words, stdin=stdin, stdout=stdout, stderr=subprocess.STDOUT)
     _wait_for_jumps(target.pid, ("work", "on_even"), debugger, said)
     gdb = next(one.pid for one in psutil.Process(debugger.pid).children() if one.name().startswith("gdb"))
     with pytest.raises(subprocess.TimeoutExpired):

@@ -15,7 +15,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.probes import placement
-from tests import rows
+from tests import rows, warm
 
 pytestmark = [
     pytest.mark.processes,
@@ -42,12 +42,7 @@ def _run(program: Path, words: list[str], breakpoints: list[str], commands: list
     line = [sys.executable, "-m", "dualdbg", "run", *options]
     line += [word for one in breakpoints for word in ("-b", one)]
     line += [word for one in commands for word in ("-x", one)]
-    done = subprocess.run(
-        [*line, "--batch", "--native", str(program), *words],
-        capture_output=True,
-        text=True,
-        timeout=patient(300),
-    )
+    done = warm.run([*line, "--batch", "--native", str(program), *words], text=True, timeout=patient(300))
     return done.stdout + done.stderr
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.probes import placement
+from tests import warm
 
 pytestmark = [
     pytest.mark.processes,
@@ -78,6 +79,4 @@ def _compiled(source: Path, to: Path) -> Path:
 
 
 def _dualdbg(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "dualdbg", *words], capture_output=True, text=True, timeout=patient(300)
-    )
+    return warm.run([sys.executable, "-m", "dualdbg", *words], text=True, timeout=patient(300))

@@ -11,6 +11,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
+from tests import warm
 from tests.pytest_plugin.driver import run_pytest
 from tests.tui.terminal import RealTerminal
 
@@ -93,10 +94,9 @@ def test_an_editor_is_waited_for(tmp_path: Path) -> None:
     assert run.stdout.readline().startswith(f"process {run.pid} waits for a debugger")
     attach = ["attach", str(run.pid), "--no-stacks", "-b", "test_it.py:3"]
     steps = ["-x", "continue", "-x", "print number", "-x", "continue", "--batch"]
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-m", "dualdbg", *attach, *steps],
         cwd=tmp_path,
-        capture_output=True,
         text=True,
         timeout=patient(120),
     )

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from dualdbg.patience import patient
-from tests import support
+from tests import support, warm
 from tests.pytest_plugin.driver import run_pytest
 
 SUITE = (
@@ -28,10 +28,9 @@ def test_native_frames_have_lines_and_values(tmp_path: Path) -> None:
     assert " py   test_a  test_it.py:4" in done.out and "number = 42" in done.out
     (core,) = (tmp_path / "cores").iterdir()
     assert core.stat().st_mode & 0o077 == 0
-    shown = subprocess.run(
+    shown = warm.run(
         [sys.executable, "-m", "dualdbg", "core", str(core), "--locals"],
         cwd=tmp_path,
-        capture_output=True,
         text=True,
         check=True,
         stdin=subprocess.DEVNULL,
@@ -57,10 +56,9 @@ def test_each_of_several_crashes_has_its_values(tmp_path: Path) -> None:
         assert re.search(frames, done.out), done.out
     assert "were not read" not in done.out
     for core in (tmp_path / "cores").iterdir():
-        shown = subprocess.run(
+        shown = warm.run(
             [sys.executable, "-m", "dualdbg", "core", str(core), "--batch", "-x", "bt"],
             cwd=tmp_path,
-            capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
             timeout=patient(120),

@@ -14,7 +14,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.target.terminal import Terminal
-from tests import support
+from tests import support, terminals
 
 # Does what its control pipe says, as dualdbg does what its session says: lends the terminal and takes it back.
 DRIVER = """
@@ -81,14 +81,13 @@ class Screen:
             os.mkfifo(folder / name)
             self._pipes.append(os.open(folder / name, os.O_RDWR))
             arguments += [str(folder / name), *([str(folder / program)] if program else [])]
-        self.tty = pexpect.spawn(
+        self.tty = terminals.Terminal(
             sys.executable,
             arguments,
             env={**os.environ, "PYTHONPATH": str(support.ROOT)},
             encoding="utf-8",
             timeout=patient(120),
             echo=False,
-            preexec_fn=support.keep_output_at_ctrl_c,
         )
         self.tty.expect("target is there")
 

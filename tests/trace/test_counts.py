@@ -18,7 +18,7 @@ from dualdbg.cli.commands import trace
 from dualdbg.errors import DualdbgError
 from dualdbg.patience import patient
 from dualdbg.probes import placement
-from tests import rows
+from tests import rows, warm
 from tests.support import require
 
 COUNTS_IN_NATIVE_CODE = platform.machine() == "x86_64" and placement.iced is not None
@@ -39,7 +39,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*words: object, status: int = 0) -> str:
-    done = subprocess.run([*TRACE, *map(str, words)], capture_output=True, text=True, timeout=patient(300))
+    done = warm.run([*TRACE, *map(str, words)], text=True, timeout=patient(300))
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout
 
@@ -186,7 +186,7 @@ def test_a_trace_of_a_whole_run_of_a_process(compiler: str, tmp_path: Path) -> N
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
     words = [*TRACE, "-b", "work", "-b", "on_even", "--json", str(target.pid)]
-    tracer = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    tracer = warm.Popen(words, stdout=subprocess.PIPE, text=True)
     _wait_until_traced(target.pid, tracer)
     target.stdin.write("go\n")
     target.stdin.flush()
@@ -234,7 +234,7 @@ def test_one_thread_is_counted_and_no_other(options: list[str], tmp_path: Path) 
         }
         words = [word for spec in specs.values() for word in ("-b", spec)]
         line = [*TRACE, *options, "--json", *words, str(target.pid)]
-        with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as tracer:
+        with warm.Popen(line, stdout=subprocess.PIPE, text=True) as tracer:
             _wait_until_traced(target.pid, tracer)
             target.stdin.write("go\n")
             target.stdin.flush()
@@ -266,9 +266,7 @@ def test_it_counts_at_the_prompt(tmp_path: Path) -> None:
     line = [sys.executable, "-m", "dualdbg", "run", "-b", "::work count", "-b", "tiny hits 500"]
     commands = ["info breakpoints", "disable 1", "ignore 2 99", "continue", "info breakpoints"]
     line += [word for one in commands for word in ("-x", one)]
-    done = subprocess.run(
-        [*line, "--batch", "--native", program, "1000"], capture_output=True, text=True, timeout=patient(120)
-    )
+    done = warm.run([*line, "--batch", "--native", program, "1000"], text=True, timeout=patient(120))
     said = done.stdout + done.stderr
     assert len(re.findall(r"(?m)^1 +::work count: verified  \((?:disabled, )?hit 500 times\)$", said)) == 2, (
         said

@@ -15,6 +15,7 @@ import pytest
 
 from dualdbg.console.live_table import LiveRow, lines
 from dualdbg.trace.python_lines import PythonLine
+from tests import warm
 from tests.trace import test_counts
 
 _LINE = PythonLine("Model.forward", "/a/very/long/folder/of/some/project/with/a/model/train.py", 14)
@@ -66,7 +67,7 @@ def test_a_terminal_has_it_while_the_program_runs(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     words = [sys.executable, "-m", "dualdbg", "trace", "-b", "getppid", str(script)]
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+    process = warm.Popen(words, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
     os.close(theirs)
     said = b""
     try:

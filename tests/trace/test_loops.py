@@ -16,6 +16,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.probes import placement
+from tests import warm
 from tests.support import require
 
 pytestmark = [
@@ -110,7 +111,7 @@ def test_each_turn_is_counted_that_gdb_stops_at(loops: tuple[Path, dict[str, int
     words = [word for name in by_gdb for word in ("-b", name + suffix)]
     options = [one for one in how if one.startswith("--")]
     command = [sys.executable, "-m", "dualdbg", "trace", "--json", *options, *words, "--native", str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=patient(300))
+    done = warm.run(command, text=True, timeout=patient(300))
     assert done.returncode == 7, done.stdout + done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])["functions"]
     assert {row["function"] for row in rows} == set(by_gdb)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from dualdbg.patience import patient
+from tests import warm
 from tests.cli.driver import DUALDBG, Done, JsonRun, dualdbg, terminal
 from tests.dap.client import StdioAdapter
 from tests.support import wait_until
@@ -159,7 +160,7 @@ def test_an_attached_process_goes_on_with_its_memory(calls: Path) -> None:
     assert target.stdin is not None and target.stdout is not None
     assert target.stdout.readline() == "ready\n"
     maps, status = Path(f"/proc/{target.pid}/smaps"), Path(f"/proc/{target.pid}/status")
-    with subprocess.Popen(
+    with warm.Popen(
         [*DUALDBG, "attach", str(target.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as debugger:
         assert debugger.stdin is not None

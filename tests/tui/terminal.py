@@ -6,9 +6,7 @@ import codecs
 import errno
 import fcntl
 import os
-import pty
 import select
-import signal
 import struct
 import termios
 import time
@@ -17,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dualdbg.patience import patient
 from dualdbg.tui.terminal.parser import Parser
 from dualdbg.tui.terminal.screen import Screen
+from tests.terminals import begin
 
 KEYS = {
     "up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "enter": "\r", "tab": "\t",
@@ -37,14 +36,9 @@ class RealTerminal:
         self.raw = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.status: int | None = None
-        self.pid, self.master = pty.fork()
-        if self.pid == 0:
-            try:
-                # A library may have put the size of another terminal into the environment of C.
-                os.execve(command[0], list(command), {**os.environ, "TERM": "xterm-256color", **(env or {})})
-            finally:
-                os._exit(127)
-        self.resize(columns, lines)
+        environ = {**os.environ, "TERM": "xterm-256color", **(env or {})}
+        self._process, self.master = begin(list(command), environ, lines, columns)
+        self.pid = self._process.pid
         os.set_blocking(self.master, False)
 
     def resize(self, columns: int, lines: int) -> None:
@@ -103,9 +97,8 @@ class RealTerminal:
         """The exit status of the program, as a shell shows it."""
         end = time.monotonic() + deadline
         while self.status is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                code = os.waitstatus_to_exitcode(status)
+            code = self._process.poll()
+            if code is not None:
                 self.status = code if code >= 0 else 128 - code
                 break
             assert time.monotonic() < end, f"the program never ended\n{self.text()}"
@@ -119,10 +112,7 @@ class RealTerminal:
 
     def close(self) -> None:
         if self.status is None:
-            try:
-                os.kill(self.pid, signal.SIGKILL)
-                os.waitpid(self.pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
+            self._process.kill()
+            self._process.wait()
         if self.master >= 0:
             os.close(self.master)

@@ -13,6 +13,7 @@ from dualdbg.dap.options import BY_NAME, OF_EDITORS
 from dualdbg.patience import patient
 from dualdbg.vscode.editors import EDITORS, configuration
 from dualdbg.vscode.jsonc import parse
+from tests import warm
 from tests.support import ROOT, require
 
 if sys.version_info >= (3, 11):
@@ -24,9 +25,8 @@ COMMAND = ["/a folder/\u00fcber/dualdbg"]
 
 
 def editor(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "dualdbg", "editor", *words],
-        capture_output=True,
         text=True,
         cwd=ROOT,
         timeout=patient(60),

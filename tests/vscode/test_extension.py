@@ -18,6 +18,7 @@ import dualdbg
 from dualdbg.dap.options import OPTIONS
 from dualdbg.patience import patient
 from dualdbg.vscode.extension import file_name, pack
+from tests import warm
 from tests.support import ROOT, require
 
 NAMESPACE = "{http://schemas.microsoft.com/developer/vsx-schema/2011}"
@@ -116,9 +117,8 @@ def test_make_vsix_needs_only_python(tmp_path: Path) -> None:
 
 
 def install(*options: str, path: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "dualdbg", "vscode", "install", *options],
-        capture_output=True,
         text=True,
         env={"PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(cwd)},
         cwd=cwd,

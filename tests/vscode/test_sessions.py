@@ -16,6 +16,7 @@ import pytest
 from dualdbg.patience import patient
 from dualdbg.vscode.editors import configuration
 from dualdbg.vscode.jsonc import parse
+from tests import warm
 from tests.dap.client import Client, connect
 from tests.support import ROOT, require
 
@@ -45,7 +46,7 @@ class Adapter:
     """An adapter that was started as an editor would, and a client that speaks to it."""
 
     def __init__(self, command: list[str]) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
         )
         assert self.process.stdin and self.process.stdout

@@ -21,7 +21,7 @@ from dualdbg.patience import patient
 from dualdbg.protocol import dap
 from dualdbg.vscode.folder import set_member
 from dualdbg.vscode.jsonc import parse
-from tests import rows
+from tests import rows, warm
 from tests.dap.client import Client
 from tests.dap.test_admission import NOBODY, as_root, by_nobody, run_by_nobody
 from tests.support import ROOT, other_interpreter, require
@@ -63,7 +63,7 @@ class Waiting:
         self.program.write_text(source)
         self.port = free_port()
         options = ["--port", str(self.port), "--settings", str(self.settings), "--python", str(python)]
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-m", "dualdbg", "vscode", "start-for-two", *options, str(self.program), *words],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -354,9 +354,8 @@ def test_what_cannot_be_started_is_said(tmp_path: Path) -> None:
 
 
 def _start_for_two(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+    return warm.run(
         [sys.executable, "-m", "dualdbg", "vscode", "start-for-two", *words],
-        capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=folder,
