@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -11,7 +10,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from cached_build import BUILD_DIR, BuildError
+from cached_build import BUILD_DIR, IN_CACHE, ROOT, BuildError, digest, made_once, run
 
 _CRATES = "usr/share/cargo/registry"  # where Debian's packages have the sources of crates
 _BOUND_SINCE = (0, 21)  # the PyO3 whose modules are given as Bound
@@ -41,16 +40,29 @@ def build(manifest: Path, profile: str, sources: list[Path], flags: tuple[str, .
     reason, cargo, source = missing(), _cargo(), crates()
     if reason is not None or cargo is None or source is None:
         raise BuildError(reason or "")
-    digest = hashlib.sha256(repr((sys.version, sys.prefix, str(source), _version(cargo), flags)).encode())
-    for file in [Path(__file__), manifest, *sources]:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    about = (sys.version, str(source), _version(cargo), flags, profile)
     name = re.findall(r'^name = "(\w+)"', manifest.read_text(), re.MULTILINE)[0]
-    folder = BUILD_DIR / f"{name}-{profile}-{digest.hexdigest()[:12]}"
-    if folder.is_dir():
-        return folder
+    options = [
+        *flags,
+        *flags_for(source).split(),
+        f"--remap-path-prefix=src={sources[0].parent}".replace(ROOT, IN_CACHE),
+    ]
+
+    def make(folder: Path) -> None:
+        made = _made(cargo, source, manifest, profile, sources, options)
+        shutil.copy(made, folder / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}")
+
+    return made_once(f"{name}-{profile}-{digest(about, [Path(__file__), manifest, *sources])}", make)
+
+
+def _made(
+    cargo: str, crates: Path, manifest: Path, profile: str, sources: list[Path], options: list[str]
+) -> Path:
+    """What cargo makes of the package."""
     work = BUILD_DIR / "cargo"
     work.mkdir(parents=True, exist_ok=True)
-    replaced = ["source.crates-io.replace-with='here'", f"source.here.directory='{source}'"]
+    replaced = ["source.crates-io.replace-with='here'", f"source.here.directory='{crates}'"]
+    name = re.findall(r'^name = "(\w+)"', manifest.read_text(), re.MULTILINE)[0]
     project = work / name
     (project / "src").mkdir(parents=True, exist_ok=True)
     shutil.copy(manifest, project)
@@ -58,20 +70,13 @@ def build(manifest: Path, profile: str, sources: list[Path], flags: tuple[str, .
         shutil.copy(file, project / "src")
     command = [cargo, "rustc", "--offline", "--quiet", "--profile", profile, "--lib"]
     command += [part for setting in replaced for part in ("--config", setting)]
-    command += ["--", *flags, *flags_for(source).split()]
-    command += [f"--remap-path-prefix=src={sources[0].parent}"]  # debug info names the sample itself
-    env = {**os.environ, "CARGO_TARGET_DIR": str(work / "target"), "PYO3_PYTHON": sys.executable}
-    done = subprocess.run(
-        command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
+    command += ["--", *options]
+    run(
+        command,
+        cwd=project,
+        env={**os.environ, "CARGO_TARGET_DIR": str(work / "target"), "PYO3_PYTHON": sys.executable},
     )
-    if done.returncode != 0:
-        raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
-    unfinished = work / f".{folder.name}-{os.getpid()}"
-    unfinished.mkdir()
-    made = work / "target" / profile / f"lib{name}.so"
-    shutil.copy(made, unfinished / f"{name}{sysconfig.get_config_var('EXT_SUFFIX')}")
-    unfinished.rename(folder)
-    return folder
+    return work / "target" / profile / f"lib{name}.so"
 
 
 def flags_for(crates: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -12,7 +11,18 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once, cython_source, show  # noqa: E402
+from cached_build import (  # noqa: E402
+    BUILD_DIR,
+    IN_CACHE,
+    MAPPED,
+    ROOT,
+    compiler,
+    cython_source,
+    digest,
+    made_once,
+    run,
+    show,
+)
 
 LEVELS = ("0", "2")  # of optimisation; each in a folder of its own, O0 and O2
 _RUST = HERE / "sample_rust.rs"
@@ -24,47 +34,40 @@ def build(build_dir: Path = BUILD_DIR) -> Path:
 
     ``bare`` has the module in Cython with neither debug info nor assertions.
     """
-    folder = _with_c_compiler(build_dir)
-    for level in LEVELS:
-        target = folder / f"O{level}"
-        if _missing("rustc") is None and not (target / f"sample_rust{_suffix()}").is_file():
-            _rust(target, level)
-        if _missing("gfortran") is None and not (target / "libsample_fortran.so").is_file():
-            _run(
-                "gfortran",
-                "-shared",
-                "-fPIC",
-                "-g",
-                f"-O{level}",
-                _FORTRAN,
-                target / "libsample_fortran.so",
-                target,
-            )
-    return folder
-
-
-def _with_c_compiler(build_dir: Path) -> Path:
     include = sysconfig.get_path("include")
     generated = cython_source(HERE / "sample_fast.pyx", "-here.c", ["-3", "--line-directives"], build_dir)
-    sources = [HERE / "sample_workers.cpp", HERE / "sample_assembly.S"]
+    native = [HERE / "sample_workers.cpp", HERE / "sample_assembly.S"]
+    cxx, rustc, gfortran = str(compiler()), _found("rustc"), _found("gfortran")
     commands = {}
     for level in LEVELS:
-        flags = ["-shared", "-fPIC", "-g", f"-O{level}"]
-        c = [*flags, f"-I{include}", "-x", "c", str(generated)]
-        commands[f"O{level}/sample_fast{_suffix()}"] = c
-        commands[f"O{level}/libsample_workers.so"] = [*flags, "-fopenmp", "-std=c++17", str(sources[0])]
-        commands[f"O{level}/libsample_assembly.so"] = [*flags, str(sources[1])]
-    bare = ["-shared", "-fPIC", "-O2", "-DNDEBUG", f"-I{include}", "-x", "c", str(generated)]
-    commands[f"bare/sample_fast{_suffix()}"] = bare
-    inputs = [
-        HERE / "sample_fast.pyx",
-        *sources,
-        _RUST,
-        _FORTRAN,
-        HERE / "build.py",
-        Path(include) / "patchlevel.h",
-    ]
-    return compile_once("languages", commands, inputs, build_dir)
+        flags = [*MAPPED, "-shared", "-fPIC", "-g", f"-O{level}"]
+        commands[f"O{level}/sample_fast{_suffix()}"] = [
+            cxx,
+            *flags,
+            f"-I{include}",
+            "-x",
+            "c",
+            str(generated),
+        ]
+        commands[f"O{level}/libsample_workers.so"] = [cxx, *flags, "-fopenmp", "-std=c++17", str(native[0])]
+        commands[f"O{level}/libsample_assembly.so"] = [cxx, *flags, str(native[1])]
+        if rustc is not None:
+            commands[f"O{level}/sample_rust{_suffix()}"] = [rustc, *_rust(level)]
+        if gfortran is not None:
+            commands[f"O{level}/libsample_fortran.so"] = [gfortran, *flags, str(_FORTRAN)]
+    bare = [*MAPPED, "-shared", "-fPIC", "-O2", "-DNDEBUG", f"-I{include}", "-x", "c", str(generated)]
+    commands[f"bare/sample_fast{_suffix()}"] = [cxx, *bare]
+    inputs = [generated, *native, _RUST, _FORTRAN, Path(include) / "patchlevel.h"]
+
+    def make(folder: Path) -> None:
+        for output, command in commands.items():
+            (folder / output).parent.mkdir(exist_ok=True)
+            with tempfile.TemporaryDirectory() as scratch:  # rustc leaves files beside its output
+                run([*command, "-o", str(Path(scratch) / Path(output).name)], cwd=scratch)
+                shutil.move(Path(scratch) / Path(output).name, folder / output)
+
+    tools = [(one, Path(one).resolve().stat().st_size) for one in (cxx, rustc, gfortran) if one is not None]
+    return made_once(f"languages-{digest((tools, commands), inputs)}", make, build_dir)
 
 
 def _suffix() -> str:
@@ -82,31 +85,18 @@ def _found(compiler: str) -> str | None:
     return shutil.which(compiler) or shutil.which(compiler, path=str(Path.home() / ".cargo" / "bin"))
 
 
-def _rust(target: Path, level: str) -> None:
-    """The module: at -O0 with the names that rustc gives by default, at -O2 with v0's."""
+def _rust(level: str) -> list[str]:
+    """How the module is made: at -O0 with the names that rustc gives by default, at -O2 with v0's."""
     arguments = ["--edition", "2021", "--crate-type", "cdylib", "--crate-name", "sample_rust", "-g"]
     arguments += ["-C", "symbol-mangling-version=v0"] if level == "2" else []
-    arguments += ["-C", f"opt-level={level}", _RUST]
-    _run("rustc", *arguments, target / f"sample_rust{_suffix()}", target)
-
-
-def _run(compiler: str, *arguments: str | Path) -> None:
-    """Run a compiler; the last two arguments are the file that it makes and the folder of that."""
-    *options, output, folder = arguments
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        written = Path(scratch) / Path(output).name
-        command = [_found(compiler) or compiler, *map(str, options), "-o", str(written)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=scratch)
-        if done.returncode != 0:
-            raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
-        written.replace(output)
+    return [*arguments, f"--remap-path-prefix={ROOT}={IN_CACHE}", "-C", f"opt-level={level}", str(_RUST)]
 
 
 def main() -> int:
     if show(build):
         return 1
-    for compiler in ("rustc", "gfortran"):
-        reason = _missing(compiler)
+    for name in ("rustc", "gfortran"):
+        reason = _missing(name)
         if reason is not None:
             print(f"build.py: {reason}", file=sys.stderr)
     return 0

@@ -12,25 +12,17 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
+from cached_build import BUILD_DIR, compile_once, show, torch_flags  # noqa: E402
 
 LIBRARIES = {"sample_operators.so": "operators.cpp", "sample_values.so": "values.cpp"}
 
 
 def build(optimize: str = "0", build_dir: Path = BUILD_DIR) -> Path:
     """The folder with the libraries, compiled with ``-g -O<optimize>`` unless they are there."""
-    try:
-        import torch
-        from torch.utils.cpp_extension import include_paths, library_paths
-    except ImportError as error:
-        raise BuildError(f"PyTorch is needed ({error}); type: pip install torch") from error
-    flags = ["-shared", "-fPIC", "-std=c++20", "-g", f"-O{optimize}"]
-    flags += [f"-D_GLIBCXX_USE_CXX11_ABI={int(torch.compiled_with_cxx11_abi())}"]
-    flags += [f"-isystem{folder}" for folder in include_paths()]
-    link = [option for folder in library_paths() for option in (f"-L{folder}", f"-Wl,-rpath,{folder}")]
-    link += ["-Wl,--no-as-needed", "-ltorch", "-ltorch_cpu", "-lc10"]
-    commands = {library: [*flags, str(HERE / source), *link] for library, source in LIBRARIES.items()}
-    version = Path(torch.__file__).parent / "version.py"
+    flags, link, version = torch_flags()
+    commands = {
+        library: [*flags, f"-O{optimize}", str(HERE / source), *link] for library, source in LIBRARIES.items()
+    }
     return compile_once("torch", commands, [*sorted(HERE.glob("*.?pp")), version], build_dir)
 
 

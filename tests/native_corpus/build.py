@@ -7,7 +7,6 @@ python build.py cython meson    by a build system, with its own options
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shutil
 import subprocess
@@ -26,7 +25,18 @@ PACKAGES = HERE / "packages"
 sys.path.insert(0, str(HERE.parent.parent / "samples"))
 
 import cargo_build  # noqa: E402
-from cached_build import BUILD_DIR, BuildError, compile_once, show  # noqa: E402
+from cached_build import (  # noqa: E402
+    BUILD_DIR,
+    IN_CACHE,
+    ROOT,
+    BuildError,
+    compile_once,
+    cython_source,
+    digest,
+    made_once,
+    run,
+    show,
+)
 
 
 @dataclass(frozen=True)
@@ -140,75 +150,36 @@ def _build_rust(variant: str, build_dir: Path) -> Path:
         raise BuildError("rustc is not installed")
     sources = [SOURCES / "corpus_rust.rs", SOURCES / "corpus.rs"]
     about = subprocess.run([rustc, "--version"], capture_output=True, text=True, check=True).stdout
-    digest = hashlib.sha256((sys.version + about + repr(_OF_RUSTC[variant])).encode())
-    for file in sources:
-        digest.update(file.read_bytes())
-    folder = build_dir / f"corpus-rust-{variant}-{digest.hexdigest()[:12]}"
-    if folder.is_dir():
-        return folder
-    build_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=build_dir) as work:
-        made = Path(work) / "made"
-        made.mkdir()
-        output = made / f"corpus_rust{sysconfig.get_config_var('EXT_SUFFIX')}"
-        options = [
-            "--edition",
-            "2021",
-            "--crate-type",
-            "cdylib",
-            "--crate-name",
-            "corpus_rust",
-            "-o",
-            str(output),
-        ]
-        command = [rustc, *options, *_OF_RUSTC[variant], str(sources[0])]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise BuildError(f"this command failed: {' '.join(command)}\n{done.stderr}")
-        made.rename(folder)
-    return folder
+    options = [
+        "--edition",
+        "2021",
+        "--crate-type",
+        "cdylib",
+        "--crate-name",
+        "corpus_rust",
+        *_OF_RUSTC[variant],
+    ]
+    options += [f"--remap-path-prefix={ROOT}={IN_CACHE}", str(sources[0])]
+
+    def make(folder: Path) -> None:
+        output = folder / f"corpus_rust{sysconfig.get_config_var('EXT_SUFFIX')}"
+        run([rustc, *options, "-o", str(output)])
+
+    name = f"corpus-rust-{variant}-{digest((sys.version, about, options), sources)}"
+    return made_once(name, make, build_dir)
 
 
 def _build_cython(layer: str, variant: str, build_dir: Path) -> Path:
     """The folder with the extension that was written in Cython."""
-    import Cython
-
     module = CYTHON[layer]
     source = next(SOURCES.glob(f"{module}.py*"))
     language, options = ("c++", ["--cplus"]) if layer in AS_CXX else ("c", [])
-    digest = hashlib.sha256(source.read_bytes() + Cython.__version__.encode()).hexdigest()[:8]
-    generated = build_dir / f"{module}-{digest}.c"
-    if not generated.is_file():
-        build_dir.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=build_dir) as work:
-            written = Path(work) / f"{module}.c"
-            command = [
-                sys.executable,
-                "-m",
-                "cython",
-                "-3",
-                "--line-directives",
-                *options,
-                str(source),
-                "-o",
-                str(written),
-            ]
-            subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=True)
-            text = written.read_text(encoding="utf-8").replace(f'"{source.name}"\n', f'"{source}"\n')
-            written.write_text(text, encoding="utf-8")
-            written.replace(generated)
+    generated = cython_source(source, ".c", ["-3", "--line-directives", *options], build_dir)
     include = sysconfig.get_path("include")
     output = f"{module}{sysconfig.get_config_var('EXT_SUFFIX')}"
-    arguments = [
-        "-shared",
-        "-fPIC",
-        f"-I{include}",
-        *{**VARIANTS, **MORE}[variant],
-        "-x",
-        language,
-        str(generated),
-    ]
-    return compile_once(f"corpus-{layer}-{variant}", {output: arguments}, [generated], build_dir)
+    flags = ["-shared", "-fPIC", f"-I{include}", *{**VARIANTS, **MORE}[variant]]
+    commands = {output: [*flags, "-x", language, str(generated)]}
+    return compile_once(f"corpus-{layer}-{variant}", commands, [generated], build_dir)
 
 
 def missing(layer: str, system: System) -> str | None:
@@ -225,15 +196,12 @@ def _build_package(layer: str, system: System, build_dir: Path) -> Path:
         raise BuildError(reason)
     sources = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".hpp", ".pyx"))
     files = [*sorted((PACKAGES / system.folder).iterdir()), *sources]
-    digest = hashlib.sha256((sys.version + repr(system)).encode())
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes())
-    folder = build_dir / f"corpus-{layer}-{system.folder}-{digest.hexdigest()[:12]}"
-    flags = f"{system.flags} -ffile-prefix-map=@PROJECT@={SOURCES}"  # debug info names what stays
+    flags = f"{system.flags} -ffile-prefix-map=@PROJECT@={IN_CACHE}/{SOURCES.relative_to(ROOT)}"  # what stays
+    name = f"corpus-{layer}-{system.folder}-{digest((sys.version, system, flags), files)}"
     # Ninja, cmake and cython of the environment.
     folders = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     env = {"CORPUS_LAYER": layer, "PATH": os.pathsep.join(folders), "CFLAGS": flags, "CXXFLAGS": flags}
-    return _wheel(folder, system.backend, {file.name: file.read_bytes() for file in files}, env)
+    return _wheel(name, system.backend, {file.name: file.read_bytes() for file in files}, env, build_dir)
 
 
 def why_no_maturin() -> str | None:
@@ -255,41 +223,32 @@ def _build_by_maturin(build_dir: Path) -> Path:
         ".cargo/config.toml": replaced.encode(),
         **{f"src/{name}": (SOURCES / name).read_bytes() for name in ("corpus_pyo3.rs", "corpus.rs")},
     }
-    flags = f"{cargo_build.flags_for(crates)} --remap-path-prefix=src={SOURCES}"
-    digest = hashlib.sha256((sys.version + repr(sorted(files.items())) + flags).encode()).hexdigest()[:12]
+    flags = f"{cargo_build.flags_for(crates)} --remap-path-prefix=src={IN_CACHE}/{SOURCES.relative_to(ROOT)}"
+    name = f"corpus-pyo3-maturin-{digest((sys.version, sorted(files.items()), flags), [])}"
     env = {
         "RUSTFLAGS": flags,
         "CARGO_NET_OFFLINE": "true",
         "CARGO_TARGET_DIR": str(build_dir / "cargo" / "maturin"),
     }
-    return _wheel(build_dir / f"corpus-pyo3-maturin-{digest}", "maturin", files, env)
+    return _wheel(name, "maturin", files, env, build_dir)
 
 
-def _wheel(folder: Path, backend: str, files: dict[str, bytes], env: dict[str, str]) -> Path:
+def _wheel(name: str, backend: str, files: dict[str, bytes], env: dict[str, str], build_dir: Path) -> Path:
     """The folder with what the wheel of a project holds, made unless it is there. ``@PROJECT@`` in ``env`` is where."""
-    if folder.is_dir():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as work:
-        project, unpacked = Path(work) / "project", Path(work) / "unpacked"
-        (project / "dist").mkdir(parents=True)
-        for name, content in files.items():
-            (project / name).parent.mkdir(exist_ok=True)
-            (project / name).write_bytes(content)
-        command = [sys.executable, "-c", f"import {backend} as b; b.build_wheel('dist')"]
-        env = {
-            **os.environ,
-            **{name: value.replace("@PROJECT@", str(project)) for name, value in env.items()},
-        }
-        done = subprocess.run(
-            command, cwd=project, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True
-        )
-        wheels = list((project / "dist").glob("*.whl"))
-        if done.returncode != 0 or not wheels:
-            raise BuildError(f"{backend} failed: {done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-        zipfile.ZipFile(wheels[0]).extractall(unpacked)
-        unpacked.rename(folder)
-    return folder
+
+    def make(folder: Path) -> None:
+        with tempfile.TemporaryDirectory() as work:
+            project = Path(work) / "project"
+            (project / "dist").mkdir(parents=True)
+            for file, content in files.items():
+                (project / file).parent.mkdir(exist_ok=True)
+                (project / file).write_bytes(content)
+            command = [sys.executable, "-c", f"import {backend} as b; b.build_wheel('dist')"]
+            here = {variable: value.replace("@PROJECT@", str(project)) for variable, value in env.items()}
+            run(command, cwd=project, env={**os.environ, **here})
+            zipfile.ZipFile(next((project / "dist").glob("*.whl"))).extractall(folder)
+
+    return made_once(name, make, build_dir)
 
 
 def main() -> int:

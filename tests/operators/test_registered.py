@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from dualdbg.errors import SpecError, UsageError
 from dualdbg.symbols.callables.registrations import registered_rows, table_rows
 from dualdbg.symbols.callables.resolved import Registered, Registration, Resolved, TableRow
 from dualdbg.symbols.torch.registered_report import as_data, as_text, in_repository, layers
+from tests import support
 from tests.cli.driver import dualdbg
 
-OPERATORS = Path(__file__).resolve().parents[2] / "samples/torch_extension/operators.cpp"
+OPERATORS = support.SAMPLES / "torch_extension/operators.cpp"
 PYTHON_OPERATORS = """\
 import torch
 
@@ -64,16 +66,16 @@ def test_an_extension_in_cpp(torch_extension: Path, capsys: pytest.CaptureFixtur
     assert (found["operator"], found["generated"]) == ("sample::scale", False)
     [scale] = found["overloads"]
     assert scale["schema"] == "sample::scale(Tensor input, float factor) -> Tensor"
-    assert scale["place"] == f"{OPERATORS}:{line_with(OPERATORS, 'TORCH_LIBRARY(sample')}"
+    assert normpath(scale["place"]) == f"{OPERATORS}:{line_with(OPERATORS, 'TORCH_LIBRARY(sample')}"
     implemented = f"{OPERATORS}:{line_with(OPERATORS, 'TORCH_LIBRARY_IMPL(sample, CPU')}"
-    assert [(row["key"], row["place"]) for row in scale["registered"]] == [("CPU", implemented)]
+    assert [(row["key"], normpath(row["place"])) for row in scale["registered"]] == [("CPU", implemented)]
     [kernel] = scale["kernels"]
     assert kernel["keys"] == ["CPU"] and kernel["python"] == []
     first, *casters = kernel["entries"]
     assert (first["role"], first["function"]) == ("kernel", "sample::scale(at::Tensor const&, double)")
     assert {entry["library"] for entry in kernel["entries"]} == {str(library)}
     assert len(casters) == 2 and "make_boxed_from_unboxed_functor" in casters[0]["function"]
-    assert layer(scale, "RegisterCPU_N.cpp and the like", "CPU")["what"] == implemented
+    assert normpath(layer(scale, "RegisterCPU_N.cpp and the like", "CPU")["what"]) == implemented
     autograd = layer(scale, "VariableType_N.cpp", "AutogradCPU")
     assert (autograd["made"], autograd["what"]) == (
         "generic",
