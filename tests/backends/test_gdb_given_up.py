@@ -12,9 +12,10 @@ from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import EngineTimeout
 from dualdbg.resources import resource_directory
+from tests import rows
 
 
-@pytest.mark.parametrize("turns", [0, 1, 2, 3, 5, 8, 50])
+@pytest.mark.parametrize("turns", rows.some([0, 2, 8, 50, 1, 3, 5], 4))
 def test_nothing_is_left(turns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``turns`` of the event loop pass between the start and its cancellation. (No process: tests/conftest.py.)"""
     folders: list[Path] = []

@@ -73,7 +73,7 @@ def run(
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("kind", rows.some(GARBAGE, 4))
+@pytest.mark.parametrize("kind", rows.some(GARBAGE, 2))
 def test_garbage_leaves_the_loop_alive_and_the_client_small(tmp_path: Path, kind: str) -> None:
     async def work(engine: GdbEngine, events: list[EngineEvent]) -> None:
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -119,6 +119,7 @@ def test_the_kernels_of_a_graph_that_is_one_library(graphs: Path) -> None:
     assert row["kernel"] in Path(row["source"]).read_text() and Path(row["library"]).is_file()
 
 
+@pytest.mark.exhaustive
 def test_without_a_record_it_is_said_how_to_get_one(without_records: Path) -> None:
     words = ["--compiled-debug", "--env", "INDUCTOR_PROVENANCE=0", "-b", ADDED, "-x", "bt"]
     done = run(without_records, *words)
@@ -183,6 +184,7 @@ def test_an_editor_is_told_what_a_frame_computes(compiled: Path, client: Client)
     assert names[0] == f"kernel [computes {SAMPLE.name}:16]"
 
 
+@pytest.mark.exhaustive
 def test_a_graph_of_fx_is_python_like_any_other(tmp_path: Path) -> None:
     """Its code is in no file: it says itself what it is."""
     program = tmp_path / "graph.py"

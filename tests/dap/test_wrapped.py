@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from dualdbg.shared.python_command import read, runs, without_site
+from tests import rows
 from tests.snapshot.test_command import dualdbg
 from tests.support import ROOT, build_native, is_running, require, wait_until
 
@@ -60,7 +61,7 @@ def wrapper(program: Write, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", WRAPPERS)
+@pytest.mark.parametrize("kind", rows.some(WRAPPERS, 3))
 def test_the_program_is_debugged_in_both_languages(
     kind: str, client: Client, program: Write, path: Path
 ) -> None:
@@ -83,7 +84,7 @@ def test_the_program_is_debugged_in_both_languages(
     assert ("the wrapper ends with 7" in client.output) == (kind == "a shell")
 
 
-@pytest.mark.parametrize("console", ["integratedTerminal", "internalConsole"])
+@pytest.mark.parametrize("console", rows.some(["integratedTerminal", "internalConsole"], 1))
 def test_nothing_of_it_is_left(console: str, client: Client, program: Write, terminals: Terminals) -> None:
     path = program("import time\nx = 1\ntime.sleep(600)\n")
     shell = wrapper(program, '#!/bin/sh\nsleep 600 &\n{python} "$@"\nsleep 600\n')

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dualdbg.patience import patient
+from tests import rows
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 
@@ -194,7 +195,7 @@ OUTSIDE |= {"text[9]": 9, "few[5]": 5, "many[200]": 200, "none[0]": 0, "none.fro
 OUTSIDE |= {"nested[4][4]": 4, "numbers.at(150)": 150, "numbers[1] + numbers[150]": 150, "few[5] + 1": 5}
 
 
-@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("level", rows.some(["-O2", "-O0"], 1))
 def test_elements_by_number_and_none_outside(level: str, tmp_path: Path) -> None:
     source, program = tmp_path / "sequences.cpp", tmp_path / "sequences"
     source.write_text(SEQUENCES)

@@ -40,9 +40,7 @@ def run(folder: Path, *options: str) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
-@pytest.mark.parametrize(
-    ("flaky", "bad", "workers", "status"), [(2, False, 2, 0), (3, False, 0, 1), (1, True, 0, 1)]
-)
+@pytest.mark.parametrize(("flaky", "bad", "workers", "status"), [(2, False, 2, 0), (3, True, 0, 1)])
 def test_what_passes_the_second_time_is_named(
     tmp_path: Path, flaky: int, bad: bool, workers: int, status: int
 ) -> None:

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
-from tests import warm
+from tests import rows, warm
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server
 from tests.mcp.test_protocol import Raw, raw
@@ -58,7 +58,7 @@ def with_two_sessions(server: Raw, pid: int) -> int:
     return int(ours)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", rows.some([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 2))
 def test_a_killed_server_leaves_nothing(
     number: signal.Signals, victim: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -30,7 +30,7 @@ EVERY = [(layer, variant) for layer in LAYERS for variant in (*VARIANTS, *SYSTEM
 EVERY += [("capi", variant) for variant in MORE]
 # What a build system does is up to its flags: the lines of extensions that three of them have built are counted in
 # test_other_languages.py.
-SOME = {("capi", "O1"), ("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "O2")}
+SOME = {("capi", "O3-lto"), ("capi", "O2-nodebug"), ("pybind", "O2")}
 RECIPES = [
     pytest.param(*one, marks=() if one in SOME else pytest.mark.exhaustive, id="-".join(one)) for one in EVERY
 ]

@@ -14,7 +14,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.probes import placement
-from tests import warm
+from tests import rows, warm
 
 pytestmark = [
     pytest.mark.processes,
@@ -24,7 +24,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize(("calls", "threads"), [(2_000_000, 1), (200_000, 8)])
+@pytest.mark.parametrize(("calls", "threads"), rows.some([(200_000, 8), (2_000_000, 1)], 1))
 def test_what_is_unmapped_between_the_look_and_the_read_does_no_harm(
     tmp_path: Path, calls: int, threads: int
 ) -> None:

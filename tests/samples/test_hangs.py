@@ -1,9 +1,10 @@
-"""The hanging samples: each reaches its state, says so, and leaves nothing behind when it ends."""
+"""The hanging samples: each reaches its state, says so, and leaves nothing behind when it ends.
+
+Those with PyTorch are in tests/snapshot/test_command.py and test_torch_jobs.py, which look at them from outside.
+"""
 
 from __future__ import annotations
 
-import importlib.util
-import re
 import signal
 import subprocess
 import sys
@@ -15,19 +16,21 @@ import psutil
 import pytest
 
 from dualdbg.patience import patient
-from tests.support import SAMPLES, is_running, read_ready, require, wait_until
+from tests.support import SAMPLES, is_running, read_ready, wait_until
 
 
 @contextmanager
 def hung(script: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, list[int]]]]:
-    """A started sample and the numbers of its line "ready"; ended again afterwards."""
+    """A started sample and the numbers of its line "ready"; ended again afterwards, and its children end with it."""
     command = [sys.executable, str(SAMPLES / "hangs" / script), "--limit", "300", *arguments]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, **pipes) as process:
         try:
-            yield process, read_ready(process)
+            ready = read_ready(process)
+            yield process, ready
         finally:
             process.kill()
+        all_end([pid for name in ("ranks", "worker", "child") for pid in ready.get(name, [])])
 
 
 def thread_states(pid: int) -> list[tuple[str, str]]:
@@ -75,47 +78,3 @@ def test_fork_with_lock(kind: str, native_samples: Path) -> None:
         assert len(thread_states(process.pid)) == 2  # the one that forked, and the holder
         alone = "the child's only thread sleeps: the holder is not there"
         wait_until(lambda: [state for _name, state in thread_states(child)] == ["S"], what=alone)
-    all_end([child])
-
-
-@pytest.mark.torch
-@pytest.mark.slow
-def test_gloo_collective() -> None:
-    require(importlib.util.find_spec("torch"), "PyTorch")
-    with hung("gloo_collective.py") as (process, ready):
-        ranks = ready["ranks"]
-        assert len(ranks) == 4
-        assert {psutil.Process(rank).ppid() for rank in ranks} == {process.pid}
-        wait_until(
-            lambda: {psutil.Process(rank).status() for rank in ranks} == {psutil.STATUS_SLEEPING},
-            what="all ranks wait",
-        )
-    all_end(ranks)
-
-
-@pytest.mark.torch
-@pytest.mark.slow
-def test_dataloader_hang() -> None:
-    require(importlib.util.find_spec("torch"), "PyTorch")
-    with hung("dataloader_hang.py") as (process, ready):
-        (worker,) = ready["worker"]
-        workers = [child.pid for child in psutil.Process(process.pid).children()]
-        assert len(workers) == 2
-        assert worker in workers
-        assert psutil.Process(worker).status() == psutil.STATUS_SLEEPING
-        assert psutil.Process(process.pid).status() == psutil.STATUS_SLEEPING
-    all_end(workers)
-
-
-@pytest.mark.torch
-@pytest.mark.slow
-def test_worker_segfault(torch_extension: Path) -> None:
-    with hung("worker_segfault.py") as (process, ready):
-        (worker,) = ready["worker"]
-        assert is_running(worker)  # it crashes only when told
-        _output, errors = process.communicate("go\n", timeout=patient(60))
-    assert "Unexpected segmentation fault" in errors
-    # PyTorch's words, by whether its SIGCHLD handler or its queue's time limit sees the death first
-    assert re.search(rf"\(pid(\(s\))? {worker}\) (exited unexpectedly|is killed by signal)", errors)
-    assert process.returncode == 1
-    all_end([worker])

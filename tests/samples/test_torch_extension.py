@@ -29,34 +29,26 @@ def run(folder: Path, code: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_operators(torch_extension: Path) -> None:
+def test_reading_far_outside_is_a_segmentation_fault(torch_extension: Path) -> None:
+    done = run(torch_extension, "sample.read_unchecked(torch.ones(2), 1 << 40)")
+    assert done.returncode == -signal.SIGSEGV
+
+
+def test_operators_work_and_values_cover_the_tags(torch_extension: Path) -> None:
     done = run(
         torch_extension,
         """
 x = torch.ones(2)
 echo = sample.boxed_echo(x, 1, 2.5, True, "label", [3, 4])
 assert torch.equal(echo[0], x)
-print(json.dumps([list(echo[1:]), sample.scale(x, 3.0).tolist(), sample.read_unchecked(x, 1)]))
-""",
-    )
-    assert json.loads(done.stdout) == [[1, 2.5, True, "label", [3, 4], None], [3.0, 3.0], 1.0], done.stderr
-
-
-def test_reading_far_outside_is_a_segmentation_fault(torch_extension: Path) -> None:
-    done = run(torch_extension, "sample.read_unchecked(torch.ones(2), 1 << 40)")
-    assert done.returncode == -signal.SIGSEGV
-
-
-def test_values_cover_the_tags(torch_extension: Path) -> None:
-    done = run(
-        torch_extension,
-        """
+told = [list(echo[1:]), sample.scale(x, 3.0).tolist(), sample.read_unchecked(x, 1)]
 rows = list(zip(sample.value_names(), sample.value_tags(), sample.value_texts()))
-print(json.dumps([sample.stop_with_values(), rows]))
+print(json.dumps([told, sample.stop_with_values(), rows]))
 """,
     )
     assert done.returncode == 0, done.stderr
-    count, rows = json.loads(done.stdout)
+    told, count, rows = json.loads(done.stdout)
+    assert told == [[1, 2.5, True, "label", [3, 4], None], [3.0, 3.0], 1.0]
     assert count == len(rows)
     texts = {name: text for name, _tag, text in rows}
     assert texts["tensor"] == " 0  1  2\n 3  4  5\n[ CPUFloatType{2,3} ]"

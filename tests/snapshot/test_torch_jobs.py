@@ -89,7 +89,12 @@ def test_ranks_that_wait_elsewhere_are_told_with_the_line_that_has_called_it() -
             "all_gather number 6 of group 0 (float32 [66])",
             marks=pytest.mark.exhaustive,
         ),
-        ("no_scatter", "reduce_scatter_tensor", "all_reduce number 18 of group 0 (float32 [264]) for "),
+        pytest.param(
+            "no_scatter",
+            "reduce_scatter_tensor",
+            "all_reduce number 18 of group 0 (float32 [264]) for ",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_parameters_that_are_spread_over_the_ranks(kind: str, operation: str, done: str) -> None:
@@ -135,6 +140,7 @@ def test_receivers_without_a_sender() -> None:
         assert text.count(f"in no_matching_send (torch_job.py:{line})") == 4
 
 
+@pytest.mark.exhaustive
 def test_a_rank_that_is_dead() -> None:
     with hung("torch_job.py", "rank_is_dead") as (process, _):
         text = verdict(process.pid, "rank 2 of 4 is not among the processes that were read")

@@ -19,6 +19,7 @@ from dualdbg.shared.proc_files import mappings, read_maps
 from dualdbg.symbols import objfile
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.objfile import Objfile
+from tests import rows
 from tests.support import require
 from tests.symbols.conftest import run, torch_library
 
@@ -31,8 +32,10 @@ def sized_functions(path: Path) -> list[tuple[int, int, str]]:
 
 
 @pytest.mark.usefixtures("binutils")
-@pytest.mark.parametrize("flags", [(), ("-O2",), ("-Wl,--no-eh-frame-hdr",), ("-Wl,-z,noseparate-code",)])
-def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], flags: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "flags", rows.some([["-O2"], ["-Wl,--no-eh-frame-hdr"], ["-Wl,-z,noseparate-code"], []], 2)
+)
+def test_every_byte_of_every_function_is_its_own(build: Callable[..., Path], flags: list[str]) -> None:
     library = Objfile.open(build("shapes.cpp", *flags))
     functions = sized_functions(Path(library.path))
     names: dict[int, set[str]] = {}

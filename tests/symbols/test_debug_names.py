@@ -10,13 +10,14 @@ import pytest
 
 from dualdbg.symbols.elf.debug_names import may_have_lines_of
 from dualdbg.symbols.objfile import Objfile
+from tests import rows
 from tests.symbols.conftest import run
 
 SOURCES = ("shapes.cpp", "/any/where/shapes.cpp", "basic_string.h")
 OTHERS = ("hapes.c", "shapes.cp", "clones.cpp")
 
 
-@pytest.mark.parametrize("version", ["-gdwarf-2", "-gdwarf-3", "-gdwarf-4", "-gdwarf-5"])
+@pytest.mark.parametrize("version", rows.some(["-gdwarf-5", "-gdwarf-4", "-gdwarf-3", "-gdwarf-2"], 2))
 def test_the_sources_that_a_library_has_lines_of(build: Callable[..., Path], version: str) -> None:
     library = Objfile.open(build("shapes.cpp", "-g", version))
     assert [may_have_lines_of(library.with_debug_info, one) for one in SOURCES] == [True] * len(SOURCES)

@@ -45,7 +45,7 @@ def test_stops_steps_and_values_do_without(tmp_path: Path) -> None:
 LIMITS = [5, 6, 9, 12, 1, 2, 3, 4, 7, 8, 10, 11]
 
 
-@pytest.mark.parametrize("limit", rows.some(LIMITS, 4))
+@pytest.mark.parametrize("limit", rows.some(LIMITS, 2))
 def test_each_limit_of_processes_is_told_with_what_to_type(limit: int) -> None:
     folder = Path(tempfile.mkdtemp(prefix="few-processes-", dir="/tmp"))
     folder.chmod(0o777)

@@ -16,7 +16,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.probes import placement
-from tests import warm
+from tests import rows, warm
 from tests.support import require
 
 pytestmark = [
@@ -103,7 +103,7 @@ def _counted_by_gdb(program: Path, functions: list[str]) -> dict[str, int]:
     return found
 
 
-@pytest.mark.parametrize("how", [["--count"], ["--count", "if $rsp != 0"], []])
+@pytest.mark.parametrize("how", rows.some([["--count", "if $rsp != 0"], [], ["--count"]], 2))
 def test_each_turn_is_counted_that_gdb_stops_at(loops: tuple[Path, dict[str, int]], how: list[str]) -> None:
     """A loop may lie wholly in the bytes that the jump takes. Else it is said why nothing is counted."""
     program, by_gdb = loops

@@ -198,7 +198,7 @@ def test_data_among_the_code_of_a_function_stays(tmp_path: Path) -> None:
     assert (row["hits"], row["timed"], row["untimed"]) == (100, 100, [])
 
 
-@pytest.mark.parametrize("options", [["--count"], []])
+@pytest.mark.parametrize("options", rows.some([[], ["--count"]], 1))
 def test_a_handler_that_jumps_away_costs_the_calls_that_it_ends(options: list[str], tmp_path: Path) -> None:
     """Out of our code too, thousands of times: nobody waits for what such a call has begun."""
     made = tmp_path / "jumps"
