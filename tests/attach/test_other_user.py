@@ -39,7 +39,7 @@ def installation(tmp_path: Path) -> Path:
     folder.mkdir(mode=0o700)
     for name in ("dualdbg", "gdb_scripts"):
         shutil.copytree(
-            support.ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+            support.ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.pyc.*")
         )
     debugpy = find_spec("debugpy")
     assert debugpy is not None and debugpy.origin is not None

@@ -40,7 +40,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 def copy(tmp_path: Path) -> Path:
     """A copy of the helpers, to be changed."""
     folder = tmp_path / "gdb_scripts"
-    shutil.copytree(ENTRY.parent, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ENTRY.parent, folder, ignore=shutil.ignore_patterns("*.pyc.*"))
     return folder
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
 
-_QUIET = ["-p", "no:hypothesispytest"]
+_QUIET = ["-p", "no:hypothesispytest", "-p", "no:anyio"]
 # What these tests themselves may be run with, or where.
 _OURS = (MARK, "PYTEST_ADDOPTS", "PYTEST_XDIST_WORKER", "GITHUB_ACTIONS", "GITHUB_WORKSPACE")
 
@@ -49,7 +49,8 @@ def run_pytest(
         (folder / name).write_text(text)
     environment = {name: value for name, value in os.environ.items() if name not in _OURS}
     xml = folder / "junit.xml"
-    command = [*prefix, sys.executable, "-m", "pytest", *_QUIET, f"--junitxml={xml}", *options]
+    without = [*_QUIET, *(() if "-n" in options else ("-p", "no:xdist"))]  # whose imports take time
+    command = [*prefix, sys.executable, "-m", "pytest", *without, f"--junitxml={xml}", *options]
     done = subprocess.run(
         command,
         cwd=folder,

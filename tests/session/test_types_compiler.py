@@ -82,7 +82,7 @@ def unknown(folder: Path, tables: str, then: str | None) -> Rig:
     """A session by a dualdbg that has these layout tables, but none of this PyTorch; ``then``: what g++ does there."""
     own, programs = folder / "own", folder / "bin"
     for name in ("dualdbg", "gdb_scripts"):
-        shutil.copytree(ROOT / name, own / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, own / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     for path in (own / "gdb_scripts" / "dualdbg_helpers" / "layout" / "tables").iterdir():
         if path.match("torch-2.13.*") or not path.match(tables):
             path.unlink()

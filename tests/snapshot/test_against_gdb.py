@@ -51,6 +51,7 @@ def test_any_instruction() -> None:
 
 @pytest.mark.torch
 @pytest.mark.slow
+@pytest.mark.exhaustive  # test_torch_jobs.py looks into its threads too
 def test_autograd_and_parallel_threads() -> None:
     with running("autograd.py") as pid:
         assert compare(pid) > 50
