@@ -14,28 +14,70 @@ from .driver import Screen, on_screen
 THREADS = SAMPLES / "threads.py"
 
 
-def test_search_and_go_to(tmp_path: Path, counter: Path) -> None:
+def test_keys_lead_to_lines_functions_and_panes(tmp_path: Path, counter: Path) -> None:
     async def work(screen: Screen) -> None:
         await screen.stopped()
-        source = screen.app.views.source
-        await screen.press("slash")
-        await screen.type("answer")
-        assert source.cursor == 9
-        await screen.press("f3")
-        assert source.cursor == 10
-        await screen.press("shift+f3")
-        assert source.cursor == 9
-        await screen.press("g")
-        await screen.type("2")
-        await screen.until(lambda: source.cursor == 1, "the line")
-        await screen.press("g")
-        await screen.type("count")
-        await screen.until(lambda: source.cursor == 0, "the function")
-        await screen.press("g")
-        await screen.type("nothing.cpp:3")
-        await screen.until(lambda: "there is no file nothing.cpp" in screen.said, "the complaint")
+        await searches_and_goes(screen)
+        await reaches_every_pane_by_keys_alone(screen)
+        await goes_where_the_keys_before_lead(screen)
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
+
+
+async def searches_and_goes(screen: Screen) -> None:
+    source = screen.app.views.source
+    await screen.press("slash")
+    await screen.type("answer")
+    assert source.cursor == 9
+    await screen.press("f3")
+    assert source.cursor == 10
+    await screen.press("shift+f3")
+    assert source.cursor == 9
+    await screen.press("g")
+    await screen.type("2")
+    await screen.until(lambda: source.cursor == 1, "the line")
+    await screen.press("g")
+    await screen.type("count")
+    await screen.until(lambda: source.cursor == 0, "the function")
+    await screen.press("g")
+    await screen.type("nothing.cpp:3")
+    await screen.until(lambda: "there is no file nothing.cpp" in screen.said, "the complaint")
+
+
+async def reaches_every_pane_by_keys_alone(screen: Screen) -> None:
+    reached = set()
+    for number in range(1, 9):
+        screen.app.views.source.focus()
+        await screen.press(str(number))
+        await screen.until(lambda: screen.app.focused_pane() is not None)
+        reached.add(screen.app.focused_pane())
+    await screen.press("1", "colon")
+    reached.add(screen.app.focused_pane())
+    assert reached == set(PANES)
+    await screen.press("escape")
+    seen = set()
+    for _ in range(8):
+        await screen.press("f7")
+        seen.add(screen.app.focused_pane())
+    assert seen == set(screen.app.workspace.shown())
+
+
+async def goes_where_the_keys_before_lead(screen: Screen) -> None:
+    """A terminal may send in one piece what was typed: the prompt's key, a command, and keys for the panes."""
+    app = screen.app
+
+    def typed(*keys: str) -> None:
+        for key in keys:
+            app.post_message(Key(key, key if len(key) == 1 else None))
+
+    typed("colon", *"print 6*7", "enter", "escape", "g", *"10", "enter")
+    await screen.until(lambda: "42" in screen.said, "the answer")
+    await screen.until(lambda: app.views.source.cursor == 9, "the line")
+    typed("colon", "x", "escape", "1", "home", "down", "down")
+    await screen.until(lambda: app.views.source.cursor == 2, "the line below the second")
+    assert app.focused is app.views.source and app.views.prompt.line.value == "x"
+    typed("g", "5", "escape", "home")  # the dialog is gone with what it was told
+    await screen.until(lambda: app.views.source.cursor == 0, "the first line")
 
 
 def test_layouts_follow_the_size_and_the_user(tmp_path: Path, counter: Path) -> None:
@@ -67,51 +109,6 @@ def test_layouts_follow_the_size_and_the_user(tmp_path: Path, counter: Path) -> 
 
     on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
     assert '"medium"' in (tmp_path / "state.json").read_text()
-
-
-def test_every_pane_is_reached_by_keys_alone(tmp_path: Path, counter: Path) -> None:
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        reached = set()
-        for number in range(1, 9):
-            screen.app.views.source.focus()
-            await screen.press(str(number))
-            await screen.until(lambda: screen.app.focused_pane() is not None)
-            reached.add(screen.app.focused_pane())
-        await screen.press("1", "colon")
-        reached.add(screen.app.focused_pane())
-        assert reached == set(PANES)
-        await screen.press("escape")
-        seen = set()
-        for _ in range(8):
-            await screen.press("f7")
-            seen.add(screen.app.focused_pane())
-        assert seen == set(screen.app.workspace.shown())
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
-
-
-def test_keys_that_come_together_go_where_those_before_them_lead(tmp_path: Path, counter: Path) -> None:
-    """A terminal may send in one piece what was typed: the prompt's key, a command, and keys for the panes."""
-
-    async def work(screen: Screen) -> None:
-        await screen.stopped()
-        app = screen.app
-
-        def typed(*keys: str) -> None:
-            for key in keys:
-                app.post_message(Key(key, key if len(key) == 1 else None))
-
-        typed("colon", *"print 6*7", "enter", "escape", "g", *"10", "enter")
-        await screen.until(lambda: "42" in screen.said, "the answer")
-        await screen.until(lambda: app.views.source.cursor == 9, "the line")
-        typed("colon", "x", "escape", "1", "home", "down", "down")
-        await screen.until(lambda: app.views.source.cursor == 2, "the line below the second")
-        assert app.focused is app.views.source and app.views.prompt.line.value == "x"
-        typed("g", "5", "escape", "home")  # the dialog is gone with what it was told
-        await screen.until(lambda: app.views.source.cursor == 0, "the first line")
-
-    on_screen(work, folder=tmp_path, script=counter, breakpoints=["counter.py:4"])
 
 
 def test_who_has_gone_elsewhere_stays_there_until_the_frame_is_another(tmp_path: Path, counter: Path) -> None:
