@@ -18,12 +18,7 @@ from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
 from ..shared.requests.base import Request
-from ..shared.requests.breakpoints import (
-    DeleteBreakpoints,
-    InsertAtFunction,
-    RequireThread,
-    SetBreakpoint,
-)
+from ..shared.requests.breakpoints import DeleteBreakpoints, InsertAtFunction, RequireThread, SetBreakpoint
 from ..shared.requests.process import ForgetProgram, InterruptBy, LetGo, MayLetGo, RunPython, TakePending
 from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
 from ..waiting import settled
@@ -404,7 +399,7 @@ class GdbEngine(GdbClient):
         self.forget_constants()
 
     def _number_threads(self, threads: dict[int, int]) -> None:
-        self._threads = threads
+        self._threads = dict(threads)
 
     @contextlib.contextmanager
     def _undone(self) -> Iterator[None]:

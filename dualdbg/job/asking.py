@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ..errors import UsageError
 from . import launchers
 from .answers import Answer, Trouble
-from .fan_out import AskingGdb, Heard, fan_out
+from .fan_out import Asking, Heard, fan_out
 from .gathering import Job, gather
 from .launchers import LOCAL, Launcher, Nodes
 from .packed import HEADING
@@ -66,7 +66,7 @@ Follow = Callable[
 ]  # number of the look and of nodes -> who hears of answers
 
 
-def ask(question: Question, how: AskingGdb, interval: float, all_threads: bool, follow: Follow) -> Asked:
+def ask(question: Question, how: Asking, interval: float, all_threads: bool, follow: Follow) -> Asked:
     """Look at all ranks. Where something is seen a second look follows, ``interval`` seconds later: what was so for a
     moment is not told.
 
@@ -99,7 +99,7 @@ def ask(question: Question, how: AskingGdb, interval: float, all_threads: bool, 
 
 
 def _look(
-    question: Question, how: AskingGdb, number: int, only: Sequence[str] | None, follow: Follow
+    question: Question, how: Asking, number: int, only: Sequence[str] | None, follow: Follow
 ) -> tuple[dict[str, Answer], bool]:
     commands = question.commands(how.limit)
     if only is not None:

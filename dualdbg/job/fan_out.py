@@ -34,7 +34,7 @@ Heard = Callable[[Answer], None]
 
 
 @dataclass(frozen=True)
-class AskingGdb:
+class Asking:
     """How nodes are asked: ``limit`` in seconds for each, ``window`` so many at a time, files go to ``folder``."""
 
     limit: float
@@ -42,7 +42,7 @@ class AskingGdb:
     folder: Path
 
 
-def fan_out(commands: Mapping[str, Sequence[str]], asking: AskingGdb, heard: Heard) -> bool:
+def fan_out(commands: Mapping[str, Sequence[str]], asking: Asking, heard: Heard) -> bool:
     """Run the command of each node; ``heard`` is called with each answer as it comes, once for each node.
 
     Ctrl-C ends what still runs: these nodes are then told as interrupted, and False is returned. For the main thread.

@@ -16,7 +16,7 @@ _PLAIN = re.compile(r"[\w.>\[\]*&:\s-]+")  # names, members, elements: nothing t
 
 
 class NotPermitted(CommandError):
-    """The server was started so that this is not done. AskingGdb again does not help."""
+    """The server was started so that this is not done. Asking again does not help."""
 
 
 @dataclass(frozen=True)

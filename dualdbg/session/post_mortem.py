@@ -15,14 +15,7 @@ from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetError, WrongState
 from ..folders import here
 from ..in_thread import in_thread
-from ..model import (
-    Breakpoint,
-    BreakpointSpec,
-    Notice,
-    Reason,
-    Tasks,
-    Thread,
-)
+from ..model import Breakpoint, BreakpointSpec, Notice, Reason, Tasks, Thread
 from ..resources import resource_directory
 from ..shared.requests.threads import ListThreads
 from ..snapshot.capture import Captured, Wanted

@@ -10,5 +10,4 @@ from .registry import answers
 
 @answers(ReadGdbVersion)
 def gdb_version() -> str:
-    """gdb's version, as its distribution writes it."""
     return str(gdb.VERSION)

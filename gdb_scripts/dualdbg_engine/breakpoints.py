@@ -127,7 +127,6 @@ def insert_breakpoints(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
 
 @answers(InsertBreakpoint)
 def insert_breakpoint(address: int, gdb_thread: int | None = None) -> int:
-    """Set a breakpoint for one thread, or for all; returns gdb's number."""
     with language.ours():
         point = gdb.Breakpoint("*%d" % address)
     if gdb_thread is not None:
@@ -137,13 +136,11 @@ def insert_breakpoint(address: int, gdb_thread: int | None = None) -> int:
 
 @answers(RequireThread)
 def require_thread(number: int, gdb_thread: int) -> None:
-    """Let a breakpoint stop in one thread only."""
     breakpoint_of(number).thread = gdb_thread
 
 
 @answers(InsertCue)
 def insert_cue(address: int, register: str, value: int) -> int:
-    """A breakpoint of the C library that stops only where the lower half of a register is ``value``, signed."""
     with language.ours():
         point = gdb.Breakpoint("*%d" % address, internal=True)
         point.condition = "(int)$%s == %d" % (register, value)
@@ -161,20 +158,17 @@ def breakpoint_of(number: int) -> gdb.Breakpoint:
 
 @answers(TranslateCondition)
 def condition_text(address: int, condition: str) -> str:
-    """A condition of the user as gdb has to read it at an address."""
     return cython_frames.translated(condition, cython_frames.names_at(address))
 
 
 @answers(ReadLastBreakpoint)
 def last_breakpoint() -> int:
-    """The number of the breakpoint that was set last (gdb, "Set Breaks": $bpnum); 0 if none was set."""
     number = gdb.convenience_variable("bpnum")
     return 0 if number is None else int(number)
 
 
 @answers(DeleteBreakpoints)
 def delete_breakpoints(numbers: Sequence[int]) -> None:
-    """Delete breakpoints by number; those that are gone already are no error."""
     wanted = set(numbers)
     for point in gdb.breakpoints():
         if point.number in wanted:
@@ -204,7 +198,6 @@ class FunctionPoint(gdb.Breakpoint):
 
 @answers(InsertAtFunction)
 def insert_at_function(address: int, inlined: str | None = None, gdb_thread: int | None = None) -> int:
-    """As :func:`function_point`, in any frame."""
     return function_point(address, inlined, gdb_thread)
 
 
@@ -273,7 +266,6 @@ def set_breakpoint(number: int, attribute: str, value: Any) -> None:
 
 @answers(CountHits)
 def hits(number: int) -> int:
-    """How often a breakpoint was hit."""
     return int(breakpoint_of(number).hit_count)
 
 
@@ -340,10 +332,6 @@ def insert_log_point(
     at_function: bool = False,
     inlined: str | None = None,
 ) -> int:
-    """A log point that prints ``texts`` with the values of ``expressions`` between; returns gdb's number.
-
-    ``at_function`` and ``inlined``: its frame is that of the function itself, as for :func:`insert_at_function`.
-    """
     block = _inlined(address, inlined) if at_function else None
     point = LogPoint(address, texts, expressions, condition, tid, internal=at_function and block is None)
     return _shown(point, address, block)
@@ -351,7 +339,6 @@ def insert_log_point(
 
 @answers(FormatLogText)
 def log_text(gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
-    """The text of a log point for thread ``gdb_thread``."""
     select_innermost(gdb_thread)
     with _NoCalls():
         return _text(texts, expressions)
@@ -378,7 +365,6 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
 
 @answers(EvaluateCondition)
 def condition_holds(gdb_thread: int, condition: str) -> bool:
-    """Whether a condition is true in the innermost frame of a thread; an error says why it has no value."""
     select_innermost(gdb_thread)
     with _NoCalls():
         return _truth(condition)

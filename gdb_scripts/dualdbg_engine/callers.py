@@ -76,11 +76,6 @@ def call_evidence(
     for certain, which passes the call on by a jump. ``call`` is None where the call is not surely one of the function
     at ``entry``: a function that is called by its address may have passed it on. ``goes_to`` is the function that is
     called for certain, if it is another one.
-
-    Of each: ``parts``, where its code is; ``whole``: that is all of it, from its entry on; ``pads``: where exceptions
-    land in it; ``given``: what it is given itself (a :class:`placing.Passing`). ``stubs`` and ``slots``: where stubs of
-    the linker are in its library (``.plt``), and the addresses that it fills in (``.got``). ``constants``: where its
-    constants are (``.rodata``).
     """
     helpers.load()
     nothing = CallEvidence(None, None)

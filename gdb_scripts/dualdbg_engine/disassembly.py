@@ -22,7 +22,6 @@ from .threads import WORD, find_thread
 
 @answers(Disassemble)
 def disassemble(start: int, limit: int) -> list[DecodedInstruction]:
-    """``limit`` instructions from ``start`` on, fewer where memory ends, each with its source line if known."""
     architecture = gdb.selected_inferior().architecture()
     rows: list[DecodedInstruction] = []
     address = start
@@ -40,7 +39,6 @@ def disassemble(start: int, limit: int) -> list[DecodedInstruction]:
 
 @answers(DisassembleUntil)
 def disassemble_until(start: int, end: int) -> list[DecodedInstruction]:
-    """The instructions that begin in [``start``, ``end``)."""
     try:
         found = gdb.selected_inferior().architecture().disassemble(start, end_pc=end - 1)
     except gdb.error:
@@ -76,7 +74,6 @@ def calls(start: int, end: int) -> list[CallSite]:
 
 @answers(FindCallTarget)
 def call_target(gdb_thread: int) -> int | None:
-    """The address that the call instruction calls at which the thread stands; null at any other instruction."""
     find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     architecture = frame.architecture()

@@ -170,7 +170,6 @@ def _call_probe(call: _Call, method: str, argument: str, keep: Callable[[int], N
 
 @answers(CallProbeForText)
 def probe_text(gdb_thread: int, functions: Mapping[str, int], method: str, argument: str) -> str:
-    """As :func:`call_probe`, for an argument of any length: the string that the method returns; errors are gdb's."""
     texts: list[str] = []
 
     with _calls_in(gdb_thread, functions) as call:

@@ -25,7 +25,6 @@ _wanted = False  # to leave as soon as that is done
 
 @answers(Leave)
 def leave() -> None:
-    """Leave with every thread stopped: a thread may stand behind a trap that gdb has not looked at yet."""
     global _wanted
     if _calling:
         _wanted = True
@@ -94,7 +93,6 @@ def let_go() -> None:
 
 @answers(MayLetGo)
 def may_let_go() -> bool:
-    """Whether no thread has a SIGSTOP to take before gdb lets go of the process, nor a fault that is ours."""
     unpark()
     inferior = gdb.selected_inferior()
     if not inferior.pid or any(thread.is_running() for thread in inferior.threads()):
@@ -104,7 +102,6 @@ def may_let_go() -> bool:
 
 @answers(TakePending)
 def take_pending() -> None:
-    """Let the threads run for a moment, so that they take what is pending."""
     for point in gdb.breakpoints():
         point.enabled = False
     run_until_interrupted()

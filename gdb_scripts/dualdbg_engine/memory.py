@@ -19,7 +19,6 @@ def read(address: int, length: int) -> bytes:
 
 @answers(ReadReadableMemory)
 def readable_memory(address: int, length: int) -> bytes:
-    """As much of [``address``, ``address + length``) as can be read from its beginning."""
     try:
         return read(address, length)
     except gdb.error:
@@ -38,7 +37,6 @@ def readable_memory(address: int, length: int) -> bytes:
 
 @answers(WriteMemory)
 def write_memory(address: int, data: bytes) -> int:
-    """Write all of ``data``; returns the number of bytes."""
     gdb.selected_inferior().write_memory(address, data)
     return len(data)
 

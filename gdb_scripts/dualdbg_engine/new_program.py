@@ -46,14 +46,12 @@ def forget_program() -> None:
 
 @answers(ReadEnvironmentVariable)
 def environment_variable(name: str) -> str | None:
-    """The value of a variable of the environment; None where it is not set. The program stands at its beginning."""
     found = (_text(pointer) for pointer in _initial_stack().environment)
     return next((text[len(name) + 1 :] for text in found if text.startswith(name + "=")), None)
 
 
 @answers(SetEnvironment)
 def set_environment(values: Mapping[str, str]) -> None:
-    """Set variables of the environment. All is written anew below what is there, which stays as it is."""
     stack = _initial_stack()
     kept = [one for one in stack.environment if _text(one).partition("=")[0] not in values]
     strings = [_encoded("%s=%s" % pair) + b"\0" for pair in values.items()]

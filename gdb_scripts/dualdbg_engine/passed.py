@@ -79,7 +79,6 @@ def passed_arguments(
 
 @answers(NoteArguments)
 def note_arguments(gdb_thread: int, entry: int, what: Passing) -> None:
-    """Where a thread stands at the entry of the function: note what is passed, for as long as this call lasts."""
     frame = find_frame(gdb_thread, 0)
     if not at_entry(frame, entry):
         return
@@ -129,10 +128,6 @@ def _now(
 
 @answers(ReadKeptArguments)
 def kept_arguments(parts: "Sequence[tuple[int, int]]", pc: int) -> KeptArguments:
-    """Where arguments of a function still are at the address ``pc``, by :mod:`kept`.
-
-    ``parts``: where the code of the function is, as start and end; the first begins with its entry.
-    """
     architecture = gdb.selected_inferior().architecture()
     machine = abi.architecture(architecture.name())
     code = _instructions(architecture, parts) if machine == abi.AARCH64 else disassembled(parts)
@@ -144,10 +139,6 @@ def kept_arguments(parts: "Sequence[tuple[int, int]]", pc: int) -> KeptArguments
 
 @answers(ReadEntryCode)
 def entry_code(parts: "Sequence[tuple[int, int]]", pads: "Sequence[int]") -> EntryCode:
-    """What the code of a function tells of how it is called, by :mod:`entry_code` and :mod:`result_code`.
-
-    ``parts`` as in :func:`kept_arguments`; ``pads``: where exceptions land.
-    """
     whole = sum(end - start for start, end in parts) <= _MOST_CODE
     rows = disassembled(parts if whole else [(parts[0][0], min(parts[0][1], parts[0][0] + _BEGINNING))])
     if rows is None:

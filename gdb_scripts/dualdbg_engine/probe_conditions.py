@@ -14,10 +14,6 @@ from .registry import answers
 
 @answers(ListConditionOperations)
 def condition_operations(address: int, condition: str, named: bool) -> str:
-    """What gdb makes of a condition at an address, as ``maintenance agent-eval`` lists it.
-
-    ``named``: it is about variables that are known there. Raises gdb.error where gdb has no such code for it.
-    """
     condition = _CHARACTER.sub(lambda found: "(char)%d" % _code_of(found[1]), condition)
     if not named:
         with language.ours():

@@ -55,7 +55,6 @@ def pass_hits(gdb_thread: int) -> bool:
 
 @answers(StopAgain)
 def stop_again(gdb_thread: int) -> None:
-    """Let gdb see a thread stop where it stands: by a signal that it takes before the next instruction."""
     thread = find_thread(gdb_thread)
     tid = thread.ptid[1]
     thread.switch()

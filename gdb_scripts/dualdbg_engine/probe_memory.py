@@ -100,7 +100,6 @@ def _set_size(descriptor: int, size: int) -> None:
 
 @answers(CloseDescriptor)
 def close_descriptor(close: int, descriptor: int, gdb_thread: int) -> None:
-    """Let the target close a descriptor by the C library's close."""
     select_innermost(gdb_thread)
     with without_breakpoints(), settings({"scheduler-locking": "on", "unwindonsignal": "on"}), calling():
         language.evaluate("((int(*)(int))%d)(%d)" % (close, descriptor))

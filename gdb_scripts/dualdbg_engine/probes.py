@@ -55,17 +55,12 @@ _reactions: "dict[Any, Any]" = {}  # what listens to gdb, once there was a probe
 
 @answers(InsertProbe)
 def insert_probe(number: int, probe: ProbeCode) -> None:
-    """Write the code of a probe that stands for gdb's breakpoint ``number``. It is in force from the next run on.
-
-    One at a way out has an ``address`` of its own: that of the instruction that leaves the function.
-    """
     with Memory() as memory:
         now.add([_written(memory, number, probe)])
 
 
 @answers(InsertProbes)
 def insert_probes(rows: "Sequence[tuple[int, ProbeCode]]") -> "dict[int, str]":
-    """The same for many that trace. Returns why some could not be written, by their keys."""
     made: "list[Probe]" = []
     failed: "dict[int, str]" = {}
     with Memory() as memory:
@@ -123,7 +118,6 @@ def _begin(name: str) -> None:
 
 @answers(RemoveTrace)
 def remove_trace(number: int) -> None:
-    """A trace, or gdb's breakpoint, is deleted, at a stop: nothing of the probe is in the function then."""
     now.remove(number)
 
 
@@ -135,7 +129,6 @@ def forget_probes() -> None:
 
 @answers(CountProbeHits)
 def probe_hits(number: int) -> int:
-    """How many hits of a breakpoint gdb has not seen: those that its probe has counted, and told."""
     probe = now.probes.get(number)
     if probe is None:
         return 0

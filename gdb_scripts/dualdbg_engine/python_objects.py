@@ -36,10 +36,6 @@ _MODULE_TABLES = ("_parameters", "_buffers", "_modules")
 
 @answers(ReadPythonObjects)
 def python_values(named: Sequence[tuple[str, int]], whole: bool) -> list[ObjectRow]:
-    """Objects at addresses, each with its name: as rows, each with the number of its children.
-
-    ``whole``: as far as the user's limits allow, else as much as a table of variables shows.
-    """
     objects = _objects(whole)
     found = []
     for name, address in named:
@@ -66,10 +62,6 @@ def python_children(address: int, offset: int, limit: int) -> ObjectPage:
 
 @answers(FollowPythonPath)
 def python_path(address: int, steps: Sequence[str]) -> ObjectPath:
-    """The address of an attribute (``.name``) or element (``[key]``, the key as repr writes it), step by step.
-
-    Where a step fails, ``address`` is None; ``type`` is the type that does not have ``missing`` in memory.
-    """
     objects = _objects(True)
     for step in steps:
         try:

@@ -51,5 +51,4 @@ class Reading:
 
 @answers(ReadStepResult)
 def step_result() -> "Optional[StepResult]":
-    """What the function that the last step was to leave has returned. None where it has not, or returns nothing."""
     return StepResult(**_noted) if _noted is not None else None

@@ -181,7 +181,6 @@ def _watches() -> bool:
 
 @answers(FindCallerAtEntry)
 def caller_at_entry(gdb_thread: int) -> ReturnAddress:
-    """Where the function returns to at whose first instruction a thread stands, and the stack pointer then."""
     find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     pointer = _register(frame, "sp")

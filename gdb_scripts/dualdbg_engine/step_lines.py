@@ -54,11 +54,6 @@ def other_lines(pc: int) -> list[Visit]:
 def insert_step_lines(
     gdb_thread: int, pc: int, top: int, places: Sequence[tuple[int, str | None]]
 ) -> list[int]:
-    """Set breakpoints for thread ``gdb_thread``, which stands at ``pc``; returns gdb's numbers of them.
-
-    ``places``: addresses of :func:`other_lines`, and the name of the function where it was inlined. It is set to those
-    that control may come to before all others. They stop in the frame that ends at ``top``, its canonical address.
-    """
     outer = blocks.outer_function(pc)
     if outer is None:
         return []

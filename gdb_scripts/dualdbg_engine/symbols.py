@@ -32,13 +32,11 @@ _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".cu")
 
 @answers(FindFunctionBodies)
 def function_bodies(addresses: Sequence[int]) -> list[int]:
-    """:func:`~function_locations.function_body` of each, addresses only."""
     return [function_body(address).address for address in addresses]
 
 
 @answers(FindLinesOfSource)
 def lines_of_source(address: int) -> list[int]:
-    """Where lines begin of the source in which the function at an address is declared, wherever their code lies."""
     block = outer_function(address)
     if block is None or block.function.symtab is None or not block.function.line:
         return []

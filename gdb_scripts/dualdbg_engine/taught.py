@@ -31,9 +31,6 @@ _known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
 
 @answers(TeachArguments)
 def teach_arguments(address: int, entry: int, what: Passing) -> List[str]:
-    """What is passed to the function at whose entry a breakpoint stops, at this address. Returns the names of the
-    arguments of which it is not known where they are.
-    """
     _known[address] = Known(entry, what._asdict())
     from . import passed_expressions
 

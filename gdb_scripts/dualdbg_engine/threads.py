@@ -38,14 +38,12 @@ _ARCHITECTURES = {"i386:x86-64": "x86-64"}
 
 @answers(ReadArchitecture)
 def architecture() -> str:
-    """The inferior's architecture: ``x86-64``, ``aarch64``, or gdb's name for another one."""
     name = str(gdb.selected_inferior().architecture().name()).partition(":intel")[0]
     return _ARCHITECTURES.get(name, name)
 
 
 @answers(ListThreads)
 def threads() -> dict[int, int]:
-    """gdb's number of every thread of the inferior -> its OS thread id."""
     return {
         thread.num: os_thread(thread) for thread in gdb.selected_inferior().threads() if thread.is_valid()
     }
@@ -143,13 +141,11 @@ def find_frame(number: int, level: int) -> gdb.Frame:
 
 @answers(SelectFrame)
 def select_frame(gdb_thread: int, level: int) -> None:
-    """Select a frame of a thread for gdb's own commands."""
     find_frame(gdb_thread, level).select()
 
 
 @answers(IsInFront)
 def is_in_front(gdb_thread: int) -> bool:
-    """Whether a thread stands in front of the entry of its function: in a part that is seldom run (``.cold``)."""
     frame: gdb.Frame | None = select_innermost(gdb_thread)
     while frame is not None and frame.type() == gdb.INLINE_FRAME:
         frame = frame.older()
@@ -159,7 +155,6 @@ def is_in_front(gdb_thread: int) -> bool:
 
 @answers(ReadFrames)
 def frames(gdb_thread: int, limit: int) -> list[FrameRow]:
-    """The frames of thread ``gdb_thread``, innermost first, at most ``limit``; unwinding errors end the list."""
     selected = gdb.selected_thread()
     thread = find_thread(gdb_thread)
     if selected is None or selected.num != thread.num:
@@ -245,7 +240,6 @@ def _stack_pointer(frame: gdb.Frame) -> int | None:
 
 @answers(ReadRegisters)
 def registers(gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
-    """The named registers of the innermost frame of thread ``gdb_thread``, as numbers."""
     find_thread(gdb_thread).switch()
     frame = gdb.newest_frame()
     return {name: int(frame.read_register(name)) & WORD for name in names}
@@ -253,7 +247,6 @@ def registers(gdb_thread: int, names: Iterable[str]) -> dict[str, int]:
 
 @answers(PrintRegisters)
 def frame_registers(gdb_thread: int, level: int, group: str) -> list[RegisterText]:
-    """The registers of a frame as gdb prints them; ``group`` is gdb's name for a register group (general, vector)."""
     frame = find_frame(gdb_thread, level)
     rows = []
     for register in frame.architecture().registers(group):
@@ -266,26 +259,22 @@ def frame_registers(gdb_thread: int, level: int, group: str) -> list[RegisterTex
 
 @answers(ReadSignalHandling)
 def signal_handling(name: str) -> SignalHandling:
-    """What gdb does when a signal arrives: whether it stops, prints it, and passes it on (gdb, "Signals")."""
     row = plain(gdb.execute("info signals %s" % name, to_string=True)).splitlines()[-1]
     return SignalHandling(*(word == "Yes" for word in row.split()[1:4]))
 
 
 @answers(ReadSignalCode)
 def signal_code() -> int:
-    """si_code of the signal that the selected thread was stopped for. Raises gdb.error where there was none."""
     return int(_signal()["si_code"])
 
 
 @answers(WasSentByTerminal)
 def was_sent_by_terminal() -> bool:
-    """Whether the kernel itself sent that signal."""
     return signal_code() == _SI_KERNEL
 
 
 @answers(ReadFaultAddress)
 def fault_address() -> int | None:
-    """si_addr of that signal, which is a fault's; None where the kernel names no address."""
     if not 0 < signal_code() < _SI_KERNEL:
         return None
     return int(_signal()["_sifields"]["_sigfault"]["si_addr"]) & WORD

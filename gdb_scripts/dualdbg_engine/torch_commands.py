@@ -36,13 +36,11 @@ _MOVED = {
 
 @answers(LoadHelpers)
 def load_helpers() -> None:
-    """The settings, commands and printers of the helpers are known to gdb from now on."""
     helpers.load()
 
 
 @answers(RunHelper)
 def word(gdb_thread: int | None, level: int, name: str, argument: str) -> HelperAnswer:
-    """What a command of the helpers says in a frame: ``text`` for people and ``value``, or ``error`` and ``hint``."""
     helpers.load()
     if gdb_thread is not None:
         find_frame(gdb_thread, level).select()

@@ -72,7 +72,6 @@ def begin() -> None:
 
 @answers(TakeCompiledTypes)
 def types_compiled(name: str, problem: str | None) -> None:
-    """The session has compiled the types of this name, or says why it could not: values are shown anew."""
     if problem is not None:
         _meanwhile.failed[name] = problem
     context.renew_layouts()

@@ -69,13 +69,11 @@ def kept_value(handle: int) -> _Kept:
 
 @answers(AllowCalls)
 def allow_calls(allowed: bool) -> None:
-    """Whether expressions may call functions of the program."""
     gdb.execute("set may-call-functions %s" % ("on" if allowed else "off"))
 
 
 @answers(ForgetValues)
 def forget_values() -> None:
-    """Make every handle invalid, and drop the values."""
     _kept.clear()
     _languages.clear()
     _styles.clear()
@@ -84,10 +82,6 @@ def forget_values() -> None:
 
 @answers(ListVariables)
 def variables(gdb_thread: int, level: int, style: str = "") -> list[NativeVariable]:
-    """Arguments and locals of a frame, from debug info; without it, an empty list.
-
-    ``style`` is gdb's letter of a format (x, o, d, t, c), for these values and what is in them.
-    """
     frame = find_frame(gdb_thread, level)
     frame.select()  # values are shown in its language
     try:
@@ -122,7 +116,6 @@ def variables(gdb_thread: int, level: int, style: str = "") -> list[NativeVariab
 
 @answers(ListArgumentNames)
 def argument_names(gdb_thread: int, level: int) -> "list[str] | None":
-    """The names of the arguments of a frame, as :func:`variables` has them; None where that is not known."""
     frame = find_frame(gdb_thread, level)
     try:
         block: gdb.Block | None = frame.block()
@@ -174,7 +167,6 @@ def evaluation(
 
 @answers(ListChildren)
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[NativeVariable]:
-    """The members of a value that :func:`variables` or :func:`evaluate` returned, in its style if no other is given."""
     value = kept_value(handle)
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
@@ -400,10 +392,6 @@ def _member(handle: int, name: str) -> gdb.Value:
 def assign(
     gdb_thread: int, level: int, parent: int | None, name: str, text: str, seconds: float
 ) -> NativeVariable:
-    """Set a local (``parent`` is null) or a child of a value to the value of the expression ``text``; the new row.
-
-    ``seconds``: as in :func:`undisturbed`.
-    """
     frame = find_frame(gdb_thread, level)
     frame.select()
     target = _local(frame, name) if parent is None else _member(parent, name)
@@ -449,7 +437,6 @@ def _local(frame: gdb.Frame, name: str) -> gdb.Value:
 def memory_place(
     gdb_thread: int, level: int, parent: int | None, name: str, expression: str | None
 ) -> MemoryRange:
-    """Address and size in bytes of a child, a local or an expression; for a watch of that memory."""
     frame = find_frame(gdb_thread, level)
     frame.select()
     if expression is not None:
@@ -463,7 +450,6 @@ def memory_place(
 
 @answers(Complete)
 def completions(gdb_thread: int, level: int, text: str) -> list[str]:
-    """What gdb would complete ``print TEXT`` to, without the command."""
     find_frame(gdb_thread, level).select()
     lines = plain(gdb.execute("complete print %s" % text, to_string=True)).splitlines()
     return [line[len("print ") :] for line in lines if line.startswith("print ")]

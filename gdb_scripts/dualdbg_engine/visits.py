@@ -26,11 +26,6 @@ _SHORT = 8  # instructions of a way that meets another one
 
 @answers(FindLineVisits)
 def line_visits(file: str, line: int, whole: bool) -> list[Visit]:
-    """The addresses at which control comes to ``file:line`` in functions of the author, inlined ones too.
-
-    ``whole``: at which it comes to those functions that have the line. Rows have ``address``, ``file``, ``line``,
-    ``function``, the C name of the author's function, and ``is_sure``: the line is run there and nowhere else.
-    """
     rows = []
     for start, end, authors, begun, lines in _functions_with(file, line, not whole):
         if whole:
@@ -51,9 +46,6 @@ def line_visits(file: str, line: int, whole: bool) -> list[Visit]:
 
 @answers(FindFunctionVisits)
 def function_visits(functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
-    """The addresses at which control comes to the bodies of functions that were inlined: each with start and end of the
-    function around it, and its C name. ``is_sure``: each call passes exactly one of them.
-    """
     rows = []
     for start, end, name in functions:
         code = flows_of(start, end)
@@ -65,9 +57,6 @@ def function_visits(functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
 
 @answers(FindInstanceVisits)
 def instance_visits(names: Sequence[str], read: Sequence[int]) -> list[Visit]:
-    """The same for each function into which one of these C names was inlined, in code that gdb has read. It reads the
-    debug info of what is at the addresses ``read`` first.
-    """
     around, within = set(), []
     for one in function_locations.function_instances(names, names, read):
         outer = blocks.outer_function(one.address) if one.inlined_in is not None else None

@@ -24,7 +24,6 @@ _variables: "dict[gdb.Breakpoint, int]" = {}  # the numbers of gdb's variables t
 
 @answers(InsertWatchpoint)
 def insert_watchpoint(address: int, size: int, access: str) -> int:
-    """Watch ``size`` bytes; returns gdb's number."""
     word = _WORDS.get(size)
     with language.ours():
         type_ = language.find_type(word) if word else language.find_type("unsigned char").array(size - 1)

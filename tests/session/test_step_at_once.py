@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import pytest
 from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
-from dualdbg.shared.requests.breakpoints import CountInternalHits, InsertAtFunction, InsertBreakpoints
+from dualdbg.shared.requests.base import Request
+from dualdbg.shared.requests.breakpoints import CountHits, InsertAtFunction, InsertBreakpoints
 from dualdbg.shared.requests.code import FindFunctionBodies
 from dualdbg.symbols.address_space import Module
 from tests import support
@@ -151,12 +152,15 @@ def test_symbols_that_gdb_needs_at_a_stop_stay(
         await driver.stop()
         reader, native = driver.session.inspector.reader, driver.session.native
 
-        async def hidden(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
-            return [await native.ask(InsertAtFunction(one, None, gdb_thread)) for one in addresses]
+        ask = native.ask
 
-        monkeypatch.setattr(
-            native, "insert_breakpoints", hidden
-        )  # as a breakpoint of the user's was set before
+        async def hidden(request: Request[Any], deadline: float | None = None) -> Any:
+            if isinstance(request, InsertBreakpoints):
+                at = request.addresses
+                return [await ask(InsertAtFunction(one, None, request.gdb_thread)) for one in at]
+            return await ask(request, deadline)
+
+        monkeypatch.setattr(native, "ask", hidden)  # as a breakpoint of the user's was set before
         stop = await driver.step("step")
         assert isinstance(stop.frame, NativeFrame) and (name(stop.frame), stop.frame.line) == ("begins", 8)
         if not finds_same_code_without_types(native.version):
@@ -194,7 +198,7 @@ def test_a_breakpoint_finds_what_it_needs_while_gdb_has_lines_alone(
         assert any(one.address for row in rows for one in row.locations)
         assert await driver.session.native.ask(FindFunctionBodies([add.address])) == places
         stop = await driver.resume()
-        assert await driver.session.native.ask(CountInternalHits(number)) == 1  # it is where it was
+        assert await driver.session.native.ask(CountHits(number)) == 1  # it is where it was
         assert name(stop.frame) == "(anonymous namespace)::call_back"
         values = await driver.session.inspector.variables(driver.session.pid, stop.frame)
         assert ("value", "10") in [(one.name, one.value) for one in values]

@@ -130,7 +130,7 @@ def _merged(options: Namespace) -> JobReport:
 def _asked(options: Namespace) -> JobReport:
     from ...environment import own_module
     from ...job import answers, asking, launchers
-    from ...job.fan_out import AskingGdb
+    from ...job.fan_out import Asking
     from ...job.report import JobReport
     from ...session_folders import temporary
 
@@ -143,7 +143,7 @@ def _asked(options: Namespace) -> JobReport:
     targets = asking.targets(launcher, address, options.words, options.having)
     question = asking.Question(launcher, launcher.nodes(address), tuple(words), targets)
     with temporary() as folder:
-        how = AskingGdb(limit, options.window, folder)
+        how = Asking(limit, options.window, folder)
         asked = asking.ask(question, how, options.interval, options.all_threads, _Progress)
     answered = [*asked.answers, *question.left_out()]
     called = options.dualdbg or "dualdbg"

@@ -34,7 +34,12 @@ class Passing(NamedTuple):
 
 
 class CallerCode(NamedTuple):
-    """What is known of a function that calls another: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+    """What is known of a function that calls another.
+
+    ``parts``: where its code is; ``whole``: that is all of it, from its entry on; ``pads``: where exceptions land in
+    it; ``given``: what it is given itself. ``stubs`` and ``slots``: where stubs of the linker are in its library
+    (``.plt``), and the addresses that it fills in (``.got``). ``constants``: where its constants are (``.rodata``).
+    """
 
     parts: Sequence[Tuple[int, int]]
     whole: bool
@@ -46,7 +51,7 @@ class CallerCode(NamedTuple):
 
 
 class CallEvidence(NamedTuple):
-    """What the code of a caller tells of a call: see ``gdb_scripts/dualdbg_engine/callers.py``."""
+    """What the code of a caller tells of a ``call``, as ``placing.Call`` has it; or which other function it calls."""
 
     call: Optional[Mapping[str, Any]]
     goes_to: Optional[int]

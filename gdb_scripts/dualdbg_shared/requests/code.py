@@ -170,7 +170,7 @@ class FindLineVisits(Request[List[Visit]], module="visits"):
 class FindFunctionVisits(Request[List[Visit]], module="visits"):
     """Return where control comes to functions that were inlined.
 
-    Each has start and end of the function around it, and its C name.
+    Each has start and end of the function around it, and its C name. ``is_sure``: each call passes exactly one.
     """
 
     functions: Sequence[Tuple[int, int, str]]
