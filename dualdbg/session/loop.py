@@ -19,6 +19,7 @@ from .decision_log import decision
 from .effects import Effect, Effects, Tell
 from .invariants import check_effects
 from .state import TargetState, described_transition
+from .transition_table import check_transition
 
 # Events that wait for one front end. Beyond it the target's texts are left out: log points write without end, and
 # debugpy would keep in the target what is not read here. Everything else is told: it is little, and must not be lost.
@@ -117,8 +118,10 @@ class Loop:
             return
         before = described_transition(self.state) if self.log is not None else ""
         restore = self.state.kept()
+        where = self.state.phase, self.state.grip
         try:
             effects = transition(self.state, *arguments)
+            check_transition(transition.__name__, where, (self.state.phase, self.state.grip))
             self.state.check()
             check_effects(self.state, effects)
         except DualdbgError as error:

@@ -1,4 +1,4 @@
-"""What is known of the target and of who holds it. Pure: no I/O, no clock. The one table of states and transitions.
+"""What is known of the target and of who holds it. Pure: no I/O, no clock.
 
 One writer: the loop (``loop.py``) calls the transitions one at a time, and performs the effects that they return. The
 transitions are functions of a :class:`TargetState`, in ``transitions/``.
@@ -9,66 +9,7 @@ transitions are functions of a :class:`TargetState`, in ``transitions/``.
     HALTED    holds it for work of ours                   the same
     SHOWN     holds it for the user                       mute: nothing may be asked of it
 
-    transition           from                          to
-
-    beginning.py
-    begin                STARTING                      RUNNING, FREE
-    attached             STARTING                      RUNNING, SHOWN: gdb holds the process, nothing is told yet
-    attach_ready         RUNNING, SHOWN                NATIVE_STOPPED, SHOWN
-    tell_attached        NATIVE_STOPPED                the same
-    run_for_a_moment     RUNNING, SHOWN                RUNNING, FREE
-    keep_held            HALTED                        SHOWN
-    expect_entry         any                           the same; the first Python stop is the program's entry
-    take_interrupts      any                           the same; whom Ctrl-C is meant for
-
-    native.py
-    native_stopped       any but over                  JUDGING
-    native_fact_read     JUDGING                       JUDGING (another fact), HALTED, SHOWN, or FREE
-    native_ready         RUNNING, SHOWN                NATIVE_STOPPED, SHOWN
-    native_unjudged      JUDGING, SHOWN                NATIVE_STOPPED, SHOWN
-    resume_failed        RUNNING, FREE or SHOWN        NATIVE_STOPPED, SHOWN
-
-    halts.py
-    halt_wanted          any                           the same; gdb is interrupted where it lets the target run
-    halt_done            HALTED                        HALTED (the next halt), JUDGING (a pause), or FREE
-    pause_wanted         RUNNING                       the same; gdb is interrupted where it lets the target run
-    pause_look_due       RUNNING                       the same; gdb is interrupted where it lets the target run
-    pause_refused        RUNNING                       the same; gdb is interrupted where it lets the target run
-    interrupt_failed     any                           the same
-
-    python.py
-    python_stopped       any but over                  the same; the hold waits its turn
-    python_continued     any                           the same
-    python_position_read any                           the same, or debugpy goes on
-    python_hits_read     any                           the same, or debugpy goes on
-    python_leaving_read  any                           the same, or debugpy goes on
-    python_unjudged      any                           the same; the stop is shown as it is
-    python_unread        any                           the same; the next hold has its turn
-    python_ready         RUNNING, FREE                 PYTHON_STOPPED, FREE; elsewhere it waits its turn
-    library_passed_over  any                           the same
-    answer_owed          any                           the same
-    answer_came          any                           the same; the next hold has its turn
-
-    going_on.py
-    leave_natively       NATIVE_STOPPED                RUNNING, SHOWN: gdb has not let go yet
-    departed             RUNNING, SHOWN                RUNNING, FREE
-    native_refused       RUNNING, SHOWN                NATIVE_STOPPED, SHOWN
-    leave_in_python      PYTHON_STOPPED, not SHOWN     RUNNING
-    python_agreed        any                           the same
-    python_refused       RUNNING                       PYTHON_STOPPED as before, where nothing else has happened; else
-                                                       the threads are held again, and shown in their turn
-    step_forgotten       any                           the same
-
-    ending.py
-    kill_wanted          any                           the same; the process is ended
-    exited, detached     any                           EXITED, DETACHED; LOST stays LOST
-    letting_go           any                           the same; gdb's stops mean nothing
-    post_mortem_over     any                           DETACHED
-    target_died          SHOWN                         RUNNING, FREE: gdb notices it then
-    gdb_lost             any                           LOST
-    repaired             LOST                          the same
-    debugpy_lost         any                           the same
-    debugpy_missed       any                           the same; PYTHON_STOPPED becomes RUNNING
+Each transition says from where it leads and where to (``transition_table.py``); docs/design/states.md has the table.
 
 A native stop wins over a Python one: a thread that debugpy holds meanwhile waits in ``python_holds`` and is shown when
 gdb lets go. None is lost, and none is decided twice: what was decided is kept with the hold.

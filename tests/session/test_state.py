@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import inspect
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -15,7 +14,6 @@ from dualdbg.backends.events import NativeStopped, PythonCause, PythonStopped, S
 from dualdbg.backends.native import Move
 from dualdbg.errors import CommandError, WrongState
 from dualdbg.model import Exit, Exited, Notice, Reason, Resumed, State, Stopped
-from dualdbg.session import state as state_module
 from dualdbg.session import transitions
 from dualdbg.session.effects import (
     AfterStop,
@@ -38,6 +36,7 @@ from dualdbg.session.effects import (
 from dualdbg.session.state import Grip, TargetState
 from dualdbg.session.stepping.step import Step
 from dualdbg.session.stops.facts import UNREAD, NativeHold, Need
+from dualdbg.session.transition_table import check_transition
 from dualdbg.session.transitions.beginning import attached, run_for_a_moment
 from dualdbg.session.transitions.ending import debugpy_lost, debugpy_missed, exited, gdb_lost, letting_go
 from dualdbg.session.transitions.going_on import (
@@ -378,26 +377,6 @@ def test_facts_of_a_stop_that_another_replaced_are_not_used() -> None:
     assert native_fact_read(state, old.facts) == []
 
 
-def test_the_table_has_every_transition_in_its_module() -> None:
-    table = state_module.__doc__ or ""
-    folder = Path(transitions.__file__).parent
-    for path in sorted(folder.glob("[a-z]*.py")):
-        module = importlib.import_module(f"{transitions.__name__}.{path.stem}")
-        rows = table.partition(f"    {path.name}\n")[2].partition("\n\n")[0]
-        listed = {name for row in rows.splitlines() for name in row[:25].replace(",", "").split()}
-        assert listed == _entries(module) or (not listed and path.stem == "grip"), path.name
-
-
-def _entries(module: ModuleType) -> set[str]:
-    """The functions of a module that are entries of the inbox: the others are called by transitions alone."""
-    functions = {
-        name
-        for name, one in inspect.getmembers(module, inspect.isfunction)
-        if one.__module__ == module.__name__ and not name.startswith("_")
-    }
-    return functions - {"decide_native", "next_python_stop"}
-
-
 def test_only_transitions_write_the_state() -> None:
     """A worker that fills in a fact of its own accord would be a second writer."""
     session = Path(transitions.__file__).parent.parent
@@ -488,3 +467,28 @@ def test_a_pause_that_debugpy_was_to_make_is_made_by_gdb() -> None:
     state.pause.in_python = True
     native_stopped(state, EXEC)
     assert state.pause.natively and not state.pause.in_python
+
+
+def test_page_of_transitions_is_that_of_the_code() -> None:
+    page = Path(__file__).parents[2] / "docs/design/states.md"
+    made = subprocess.run(
+        [sys.executable, "scripts/state_table.py"],
+        cwd=page.parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert page.read_text() == made.stdout, "scripts/state_table.py > docs/design/states.md"
+
+
+def test_undeclared_change_of_phase_or_grip_is_refused() -> None:
+    stopped, running = (State.NATIVE_STOPPED, Grip.SHOWN), (State.RUNNING, Grip.FREE)
+    check_transition("run_for_a_moment", (State.RUNNING, Grip.SHOWN), running)
+    for name, before, after in (
+        ("run_for_a_moment", stopped, running),  # from elsewhere
+        ("departed", (State.RUNNING, Grip.SHOWN), stopped),  # to elsewhere
+        ("pause_wanted", running, stopped),  # it changes neither
+        ("leave_in_python", (State.PYTHON_STOPPED, Grip.JUDGING), running),  # the grip stays
+    ):
+        with pytest.raises(AssertionError, match=name):
+            check_transition(name, before, after)

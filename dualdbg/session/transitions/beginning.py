@@ -6,9 +6,11 @@ from ...model import Language, Reason, State
 from ..effects import Effects, Halt, Resume
 from ..state import Grip, TargetState
 from ..stops.facts import NativeFacts, NativeHold, Picture, Show
+from ..transition_table import transition
 from .grip import answer_halts
 
 
+@transition(from_="STARTING *", to="RUNNING FREE")
 def begin(state: TargetState) -> Effects:
     """The target is ready to run its program, unless it has ended before."""
     if state.phase is State.STARTING:
@@ -16,18 +18,21 @@ def begin(state: TargetState) -> Effects:
     return []
 
 
+@transition()
 def expect_entry(state: TargetState) -> Effects:
     """The program's first line is to be a stop."""
     state.entry_expected = True
     return []
 
 
+@transition()
 def take_interrupts(state: TargetState, wanted: bool) -> Effects:
     """Whether Ctrl-C in the target's terminal is meant for us."""
     state.interrupt_pauses = wanted
     return []
 
 
+@transition(from_="STARTING *", to="RUNNING SHOWN")
 def attached(state: TargetState, hold: NativeHold) -> Effects:
     """gdb holds a process that was running. That is its first stop, and it is told when everything is ready."""
     if state.phase is not State.STARTING:  # it has ended, or gdb has
@@ -38,6 +43,7 @@ def attached(state: TargetState, hold: NativeHold) -> Effects:
     return []
 
 
+@transition(from_="RUNNING SHOWN", to="NATIVE_STOPPED SHOWN")
 def attach_ready(state: TargetState, picture: Picture, reason: Reason, description: str) -> Effects:
     """The first stop is known, and commands may be given. :func:`tell_attached` tells it."""
     if not _is_held(state):
@@ -47,6 +53,7 @@ def attach_ready(state: TargetState, picture: Picture, reason: Reason, descripti
     return []
 
 
+@transition(from_="RUNNING SHOWN", to="RUNNING FREE")
 def run_for_a_moment(state: TargetState) -> Effects:
     """The process that is being attached to runs until :func:`keep_held`, and nobody is told."""
     if not _is_held(state):
@@ -60,6 +67,7 @@ def _is_held(state: TargetState) -> bool:
     return state.phase is State.RUNNING and state.grip is Grip.SHOWN
 
 
+@transition(from_="* HALTED", to="= SHOWN")
 def keep_held(state: TargetState, halt: Halt, hold: NativeHold | None) -> Effects:
     """The halt that ended :func:`run_for_a_moment` lasts: gdb holds the process for the user again, as before."""
     if state.holder is halt:
@@ -69,6 +77,7 @@ def keep_held(state: TargetState, halt: Halt, hold: NativeHold | None) -> Effect
     return []
 
 
+@transition()
 def tell_attached(state: TargetState, epoch: int) -> Effects:
     """The first stop of a process that was attached to, which had this ``epoch``, is told unless it is over already."""
     if state.epoch != epoch or state.phase is not State.NATIVE_STOPPED or state.stop is None:

@@ -18,9 +18,14 @@ from ..effects import (
     Tell,
 )
 from ..state import Grip, TargetState
+from ..transition_table import transition
 from .grip import answer_halts
 
 
+@transition(
+    from_="STARTING|RUNNING|PYTHON_STOPPED|NATIVE_STOPPED|LOST *",
+    to="EXITED FREE, LOST FREE",
+)
 def exited(state: TargetState, exit: Exit) -> Effects:
     """The process has ended. It may be heard twice, and after gdb was lost."""
     if state.phase in (State.EXITED, State.DETACHED) or state.exit is not None:
@@ -31,17 +36,20 @@ def exited(state: TargetState, exit: Exit) -> Effects:
     return [*effects, AfterStop(), ReportUnbound(), Tell(Exited(exit)), Over()]
 
 
+@transition()
 def kill_wanted(state: TargetState) -> Effects:
     """The user wants the target's end. How it has ended is heard as any other end is."""
     return [] if state.phase in (State.EXITED, State.DETACHED) else [EndTarget()]
 
 
+@transition()
 def letting_go(state: TargetState, begun: bool) -> Effects:
     """gdb begins to detach, or could not: the stops that it makes for that mean nothing."""
     state.letting_go = begun
     return []
 
 
+@transition(from_="STARTING|RUNNING|PYTHON_STOPPED|NATIVE_STOPPED *", to="DETACHED FREE")
 def detached(state: TargetState) -> Effects:
     """gdb and debugpy have let go of the target."""
     if state.is_over:
@@ -49,11 +57,13 @@ def detached(state: TargetState) -> Effects:
     return [*_end(state, State.DETACHED), Tell(Detached(state.pid)), Over()]
 
 
+@transition(from_="* *", to="DETACHED FREE")
 def post_mortem_over(state: TargetState) -> Effects:
     """The session on a core ends. There is no process to let go of."""
     return _end(state, State.DETACHED)
 
 
+@transition(from_="STARTING|RUNNING|PYTHON_STOPPED|NATIVE_STOPPED *", to="LOST FREE")
 def gdb_lost(state: TargetState, detail: str, launched: bool) -> Effects:
     """gdb is gone. A launched target ends with it; one that was attached to is repaired."""
     if state.is_over:
@@ -65,11 +75,13 @@ def gdb_lost(state: TargetState, detail: str, launched: bool) -> Effects:
     return [*effects, Tell(told), EndTarget()]
 
 
+@transition()
 def repaired(state: TargetState, detail: str) -> Effects:
     """What gdb had left in the target was taken out."""
     return [Tell(Notice("error", f"gdb is gone: {detail}", "attach again to go on")), Over()]
 
 
+@transition(from_="RUNNING|NATIVE_STOPPED SHOWN", to="RUNNING FREE")
 def target_died(state: TargetState) -> Effects:
     """The process was killed while gdb holds it. gdb notices that only when it lets the target run."""
     if state.is_over or state.grip is not Grip.SHOWN:
@@ -84,11 +96,13 @@ def target_died(state: TargetState) -> Effects:
     return [*effects, Resume(dead=True)]
 
 
+@transition()
 def debugpy_lost(state: TargetState, detail: str) -> Effects:
     """debugpy's connection is closed. If the process has ended, that is heard in a moment."""
     return [] if state.is_over else [MissDebugpy(detail, state.programs)]
 
 
+@transition(from_="PYTHON_STOPPED *", to="RUNNING =")
 def debugpy_missed(state: TargetState, detail: str, programs: int) -> Effects:
     """The process has not ended: it goes on without debugpy, and the user is told.
 

@@ -8,10 +8,12 @@ from ...model import Notice, Resumed, State
 from ..effects import AfterStop, Answered, BeforeRun, Effects, Forget, Post, Tell
 from ..state import Departure, Grip, Left, Pause, TargetState
 from ..stepping.step import Step
+from ..transition_table import transition
 from .grip import answer_halts, depart, interrupt_for_wishes
 from .python import next_python_stop
 
 
+@transition(from_="NATIVE_STOPPED SHOWN", to="RUNNING SHOWN")
 def leave_natively(
     state: TargetState, step: Step | None, gdb_steps: bool, debugpy_steps: bool | None, with_signal: bool
 ) -> Effects:
@@ -35,6 +37,7 @@ def leave_natively(
     return [BeforeRun(), Forget()]
 
 
+@transition(from_="RUNNING SHOWN", to="RUNNING FREE, PYTHON_STOPPED FREE")
 def departed(state: TargetState) -> Effects:
     """gdb has let go. This may be read after gdb's next stop, and changes nothing then."""
     if state.departure is None:
@@ -42,6 +45,7 @@ def departed(state: TargetState) -> Effects:
     return [*depart(state), *interrupt_for_wishes(state), *next_python_stop(state)]
 
 
+@transition(from_="RUNNING SHOWN", to="NATIVE_STOPPED SHOWN")
 def native_refused(state: TargetState) -> Effects:
     """gdb did not let go. The stop is shown as before."""
     departure, state.departure = state.departure, None
@@ -53,6 +57,7 @@ def native_refused(state: TargetState) -> Effects:
     return [*answer_halts(state, False), AfterStop()]
 
 
+@transition(from_="PYTHON_STOPPED FREE|JUDGING|HALTED", to="RUNNING =")
 def leave_in_python(
     state: TargetState,
     command: str,
@@ -86,11 +91,13 @@ def leave_in_python(
     return [BeforeRun(), *told, post]
 
 
+@transition()
 def python_agreed(state: TargetState, epoch: int) -> Effects:
     """debugpy goes on as it was asked to. That is told, where it has not been yet."""
     return state.tell_left() if state.left is not None and state.left.epoch == epoch else []
 
 
+@transition(from_="RUNNING FREE", to="PYTHON_STOPPED FREE")
 def python_refused(state: TargetState, epoch: int, command: str, error: CommandError) -> Effects:
     """debugpy did not let go. It holds its threads as before, and they are shown in their turn."""
     left = state.left
@@ -118,6 +125,7 @@ def _stands(state: TargetState, epoch: int) -> bool:
     return not wanted and (state.phase, state.grip, state.epoch) == (State.RUNNING, Grip.FREE, epoch)
 
 
+@transition()
 def step_forgotten(state: TargetState) -> Effects:
     """A thread that was to do something on its way has done it. No step is under way any more."""
     state.settle(False)

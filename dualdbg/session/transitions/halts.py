@@ -6,10 +6,12 @@ from ...errors import CommandError, DualdbgError
 from ...model import Notice, State
 from ..effects import AnswerHalt, Effects, Halt, Release, Tell
 from ..state import Grip, TargetState
+from ..transition_table import transition
 from .grip import answer_halts, give_halt, interrupt_for_wishes, let_run
 from .native import decide_native
 
 
+@transition()
 def halt_wanted(state: TargetState, halt: Halt) -> Effects:
     """Work of ours needs the target to stand still for a moment."""
     if state.is_over or (state.is_mute and state.departure is None):
@@ -18,6 +20,7 @@ def halt_wanted(state: TargetState, halt: Halt) -> Effects:
     return interrupt_for_wishes(state)
 
 
+@transition(from_="* HALTED", to="= FREE, = JUDGING, RUNNING SHOWN, PYTHON_STOPPED FREE")
 def halt_done(state: TargetState, halt: Halt) -> Effects:
     """The work is done, or was given up before the halt came."""
     if halt in state.halts:
@@ -39,6 +42,7 @@ def halt_done(state: TargetState, halt: Halt) -> Effects:
     return let_run(state)
 
 
+@transition()
 def pause_wanted(state: TargetState) -> Effects:
     """The user wants a stop. One that is about to be told serves."""
     state.require(State.RUNNING)
@@ -48,6 +52,7 @@ def pause_wanted(state: TargetState) -> Effects:
     return interrupt_for_wishes(state)
 
 
+@transition()
 def interrupt_failed(state: TargetState, error: DualdbgError) -> Effects:
     """gdb refused to interrupt the target. Whoever waits for that hears why."""
     state.interrupt_sent = False
@@ -58,6 +63,7 @@ def interrupt_failed(state: TargetState, error: DualdbgError) -> Effects:
     return effects
 
 
+@transition()
 def pause_look_due(state: TargetState, epoch: int) -> Effects:
     """It is time to look how far debugpy's pause is.
 
@@ -70,6 +76,7 @@ def pause_look_due(state: TargetState, epoch: int) -> Effects:
     return interrupt_for_wishes(state)
 
 
+@transition()
 def pause_refused(state: TargetState, error: CommandError) -> Effects:
     """debugpy refused to pause the program. gdb does it."""
     if not state.pause.in_python or state.phase is not State.RUNNING:

@@ -24,9 +24,14 @@ from ..state import PYTHON_PAUSE_LOOK, Grip, TargetState
 from ..stepping.unfinished import cut_short
 from ..stops.classifier import classify_native, is_owed
 from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython, Picture, Show
+from ..transition_table import transition
 from .grip import answer_halts, depart, give_halt, let_run
 
 
+@transition(
+    from_="STARTING|RUNNING|PYTHON_STOPPED|NATIVE_STOPPED *",
+    to="= JUDGING, = HALTED, RUNNING JUDGING",
+)
 def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
     """gdb has stopped every thread."""
     if state.is_over or state.letting_go:
@@ -59,6 +64,7 @@ def _forget_python(state: TargetState) -> Effects:
     return [*effects, Forget()]
 
 
+@transition(from_="* JUDGING", to="= HALTED, = SHOWN, = FREE, RUNNING SHOWN, PYTHON_STOPPED FREE")
 def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
     """``facts`` has one more than was known of the stop."""
     if not _is_current(state, facts) or state.grip is not Grip.JUDGING or state.is_over:
@@ -67,6 +73,7 @@ def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
     return decide_native(state, facts)
 
 
+@transition(from_="RUNNING SHOWN", to="NATIVE_STOPPED SHOWN")
 def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) -> Effects:
     """What is shown of a native stop was read: tell it. It ends the step under way, or cuts it short."""
     if state.prepared is not prepared or state.grip is not Grip.SHOWN:
@@ -79,6 +86,7 @@ def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) 
     return state.enter(State.NATIVE_STOPPED, stop, message)
 
 
+@transition(from_="* JUDGING|SHOWN", to="NATIVE_STOPPED SHOWN")
 def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> Effects:
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
     if state.facts is not facts or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
@@ -95,6 +103,7 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
     return [*effects, Forget(), Release(), *state.enter(State.NATIVE_STOPPED, stop)]
 
 
+@transition(from_="RUNNING|PYTHON_STOPPED FREE|SHOWN", to="NATIVE_STOPPED SHOWN")
 def resume_failed(state: TargetState, thread: Thread) -> Effects:
     """gdb could not let the target run (the user was told why): that is a stop.
 

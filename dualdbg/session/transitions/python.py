@@ -10,8 +10,10 @@ from ..state import Grip, TargetState
 from ..stepping.unfinished import cut_short, python_step_done
 from ..stops.classifier import classify_python
 from ..stops.facts import Met, Need, Picture, PythonHold, PythonPosition, Show
+from ..transition_table import transition
 
 
+@transition()
 def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
     """debugpy holds a thread. It waits for its turn."""
     if state.is_over:
@@ -20,6 +22,7 @@ def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
     return next_python_stop(state)
 
 
+@transition()
 def python_continued(state: TargetState, event: engine.PythonContinued) -> Effects:
     """debugpy has let go of a thread."""
     if event.debugpy_thread is not None:
@@ -27,6 +30,7 @@ def python_continued(state: TargetState, event: engine.PythonContinued) -> Effec
     return []
 
 
+@transition()
 def python_position_read(state: TargetState, hold: PythonHold, place: PythonPosition) -> Effects:
     """Where debugpy holds the thread is known."""
     hold.tid, hold.frames, hold.depth, hold.top = place.tid, place.frames, place.depth, place.top
@@ -34,12 +38,14 @@ def python_position_read(state: TargetState, hold: PythonHold, place: PythonPosi
     return _python_fact_read(state, hold)
 
 
+@transition()
 def python_hits_read(state: TargetState, hold: PythonHold, met: Met | None) -> Effects:
     """Which of the user's breakpoints the thread has met is known; None for an exception that nobody asked for."""
     hold.met = met
     return _python_fact_read(state, hold)
 
 
+@transition()
 def python_leaving_read(state: TargetState, hold: PythonHold, leaving: bool) -> Effects:
     """Whether native code that is called here has its turn first is known."""
     hold.leaving = leaving
@@ -55,6 +61,7 @@ def _python_fact_read(state: TargetState, hold: PythonHold) -> Effects:
     return _decide_python(state, hold)
 
 
+@transition()
 def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
     """The stop could not be read: a native stop came first. ``gone``: debugpy does not hold the thread any more."""
     if state.reading is hold:
@@ -64,6 +71,7 @@ def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
     return next_python_stop(state)
 
 
+@transition()
 def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
     if not _is_read(state, hold):
@@ -74,6 +82,7 @@ def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
     return _show_python(state, hold, Show(Reason.PAUSE, ()))
 
 
+@transition(from_="RUNNING FREE", to="PYTHON_STOPPED FREE")
 def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effects:
     """What is shown of a Python stop was read. It is told now, or when gdb has let go."""
     if not _is_read(state, hold):
@@ -85,18 +94,21 @@ def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effe
     return _enter_python(state, hold, hold.verdict, picture)
 
 
+@transition()
 def library_passed_over(state: TargetState) -> Effects:
     """debugpy has stepped over code of a library. It is told when the step ends: with any other stop it is no news."""
     state.passed_over = True
     return []
 
 
+@transition()
 def answer_owed(state: TargetState) -> Effects:
     """A native stop came before debugpy's answer to a request. The answer comes when the target runs again."""
     state.owed += 1
     return []
 
 
+@transition()
 def answer_came(state: TargetState) -> Effects:
     """debugpy has given an answer that it owed."""
     state.owed -= 1
