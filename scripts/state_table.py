@@ -21,8 +21,8 @@ The session's state has a phase (ARCHITECTURE.md has the figure) and a grip: wha
 | `HALTED` | holds it for work of the session | answers when the target runs again, in a moment |
 | `SHOWN` | holds it for the user | mute: nothing may be asked of it |
 
-A transition that is called elsewhere than it begins is stale: it changes neither. `*` is any, `=` the one before. The loop
-refuses every other change. `scripts/state_table.py` makes this page of the rows in `session/transitions/`.
+A transition that is called elsewhere than it begins is stale: it changes neither. `*` is any, `=` the one before. The
+loop refuses every other change. `scripts/state_table.py` makes this page of the rows in `session/transitions/`.
 """
 
 

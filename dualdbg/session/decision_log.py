@@ -87,7 +87,7 @@ def _native_facts(facts: NativeFacts) -> str:
         f"{name}={brief(value)}"
         for name, value in read.items()
         if not isinstance(value, Unread)
-        and not (name in ("done", "asked", "thread", "again", "fault") and not value)
+        and not (name in ("done", "asked", "thread", "again", "fault", "is_report") and not value)
     ]
     return " ".join([_native_stopped(facts.stop), *said])
 
