@@ -111,6 +111,7 @@ class GdbEngine(GdbClient):
         self._undoing = 0  # evaluations that are not to be disturbed by stops
         self.running = False
         self._moved_by: int | None = None  # the last command that gdb answered with `running`
+        self.exits = 0  # of threads since then
         self._said: deque[str] = deque(maxlen=_MOST_SAID)  # gdb's messages since then
         self.version: str | None = None
 
@@ -415,7 +416,7 @@ class GdbEngine(GdbClient):
     def _on_record(self, record: mi.Record) -> None:
         if isinstance(record, mi.Result) and record.kind == "running":
             self.running = True
-            self._moved_by = record.token
+            self._moved_by, self.exits = record.token, 0
             self._said.clear()
         elif isinstance(record, mi.Result) and record.kind == "error" and record.token == self._moved_by:
             self.running = False
@@ -453,6 +454,9 @@ class GdbEngine(GdbClient):
     def _on_thread_created(self, payload: mi.Results) -> None:
         self._threads.pop(payload.number("id") or 0, None)
 
+    def _on_thread_exited(self, payload: mi.Results) -> None:
+        self.exits += 1
+
     def _on_stopped(self, payload: mi.Results) -> None:
         self.running = False
         event: NativeStopped | NativeExited
@@ -480,6 +484,7 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
     "stopped": GdbEngine._on_stopped,
     "running": GdbEngine._on_running,
     "thread-created": GdbEngine._on_thread_created,
+    "thread-exited": GdbEngine._on_thread_exited,
 }
 
 

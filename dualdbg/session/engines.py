@@ -134,6 +134,8 @@ class NativeEngine(AskingGdb, Running, Holding, SymbolFeed, BreakpointChanges, U
     """gdb, as the session sees it."""
 
     version: str | None
+    exits: int
+    """How many threads have ended since gdb last said that it lets the target run."""
 
     @property
     def probes(self) -> ProbeWriting:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 
 from ..backends import events as engine
 from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
+from ..shared.proc_files import read_stat
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .death_watch import GDB_GRACE
@@ -14,9 +16,18 @@ from .engines import NativeEngine
 from .inspect.inspector import Inspector
 from .loop import Loop
 from .stepping.freezing import Freezer
+from .stops.facts import NativeFacts
 from .transitions.going_on import departed
 from .transitions.halts import interrupt_failed
 from .transitions.native import resume_failed
+
+
+def _are_held(pid: int, tids: Iterable[int]) -> bool:
+    """Whether these threads of a process are all there, and held by its tracer."""
+    try:
+        return all(read_stat(f"/proc/{pid}/task/{tid}/stat").state == "t" for tid in tids)
+    except OSError:  # one has ended, or the whole process: that is told otherwise
+        return not Path(f"/proc/{pid}").exists()
 
 
 class NativeRuns:
@@ -85,11 +96,22 @@ class NativeRuns:
 
     def refused(self, event: engine.NativeRefused) -> None:
         """gdb had taken a request to let the target run, and gave up."""
-        self._loop.background(self._not_resumed(event))
+        self._loop.background(self._not_resumed(event, self._loop.state.facts))
 
-    async def _not_resumed(self, event: engine.NativeRefused) -> None:
+    async def _runs_on(self, facts: NativeFacts | None) -> bool:
+        """Whether gdb gave up in the middle: one of the threads that it let run replaces the program (exec), and the
+        others are gone. gdb stops there, perhaps already: ``facts`` are of the stop before.
+        """
+        tids = (await self._native.threads()).values()
+        if self._loop.state.facts is not facts or self._native.exits:
+            return True
+        return not _are_held(self._loop.state.pid, tids)
+
+    async def _not_resumed(self, event: engine.NativeRefused, facts: NativeFacts | None) -> None:
         if await self._target_ends(GDB_GRACE):
             await self._native.close(grace=0.0)  # there is nothing that it could still hold
+            return
+        if await self._runs_on(facts):
             return
         await self._stays_held()
         watches = any(

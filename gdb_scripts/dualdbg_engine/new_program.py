@@ -40,7 +40,7 @@ def forget_program() -> None:
         by_address = (point.location or "").startswith("*") or (point.expression or "").startswith(
             "*$dualdbg_"
         )
-        if point.type != _CATCHPOINT and by_address:
+        if point.type != _CATCHPOINT and (by_address or point.number < 0):  # below 0 are our own alone
             point.delete()
 
 

@@ -119,11 +119,10 @@ def test_by_whichever_way(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
 
     async def work(driver: Driver) -> None:
         for script in scripts[:-1]:
-            stop = await driver.stop()
-            assert stop.reason is Reason.BREAKPOINT and name(stop.frame) == f"{script.name}:6", stop
-            stop = await driver.resume()
-            assert stop.reason is Reason.BREAKPOINT and name(stop.frame) == "capi_add", stop
-            await driver.session.resume()
+            await both_languages(driver, script)
+            await (
+                driver.session.resume()
+            )  # from a native stop: gdb may still let threads run when the exec comes
         await both_languages(driver, last)
         assert (await driver.finish_run()).code == 7
 

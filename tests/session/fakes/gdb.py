@@ -35,6 +35,7 @@ class FakeGdb:
         self._world = world
         self._pipe = asyncio.Lock()
         self._number = 100
+        self.exits = 0
         self.closed = False
         self.under_way: set[asyncio.Future[Any]] = set()
         self._late: list[asyncio.Task[None]] = []  # answers that nobody waits for any more
