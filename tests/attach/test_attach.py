@@ -149,6 +149,33 @@ def test_refusals() -> None:
     assert dualdbg("attach", "x").returncode == 2
 
 
+# As a packed program is (PyInstaller): it has of the standard library what it imports itself.
+PACKED = """
+import os, socket, sys, time
+sys.modules.pop("__future__", None)
+if sys.argv[1] == "json":
+    import __future__, importlib.util, threading, traceback
+sys.path.clear()
+sys.path_importer_cache.clear()
+print("ready", flush=True)
+def tick(): time.sleep(0.01)
+while True: tick()
+"""
+
+
+@pytest.mark.parametrize("lacking", ["__future__", "json"])
+def test_a_program_without_the_whole_standard_library_says_why(lacking: str, tmp_path: Path) -> None:
+    script = tmp_path / "packed.py"
+    script.write_text(PACKED)
+    with subprocess.Popen([sys.executable, script, lacking], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "ready\n"
+            done = attach(process.pid, "-b", "py:tick", "-x", "continue")
+            assert re.search("Python control is not possible: .*No module named", done.stdout), done
+        finally:
+            process.kill()
+
+
 def test_a_program_without_python() -> None:
     with subprocess.Popen(["sleep", "100"]) as process:
         try:

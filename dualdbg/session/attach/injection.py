@@ -26,23 +26,27 @@ _TEXT = """\
 try:(lambda b,f:b.exec((f.read(),f.close())[0],{{}}))(__import__('builtins'),__import__('io').open_code({path}))
 except:0
 """
-# Run by the process. It says itself that it cannot read our files, because it is another user's: nobody else can.
+# Run by the process. It says itself that it cannot read our files, because it is another user's, or that it has no
+# standard library (PyInstaller packs what the program imports): nobody else can.
 _ATTACH = """
 settings, path = {settings}, {path}
 try:
     with open(path) as file:
         code = compile(file.read(), path, 'exec')
     exec(code, {{'settings': settings, '__name__': 'dualdbg_attach'}})
-except OSError as error:
-    import json, os, socket
-    why = 'the process, of user %d, cannot read %s: %s' % (os.geteuid(), error.filename, error.strerror)
+except (OSError, ImportError) as error:
+    import os, socket
+    why = 'the program lacks a part of the standard library, as a packed one does (PyInstaller): %s' % error
+    if isinstance(error, OSError):
+        why = 'the process, of user %d, cannot read %s: %s' % (os.geteuid(), error.filename, error.strerror)
     address = settings['address']
     if isinstance(address, str):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(address)
     else:
         connection = socket.create_connection(tuple(address))
-    connection.sendall(json.dumps({{'token': settings['target_token'], 'failed': why}}).encode() + b'\\n')
+    why = why.replace('\\\\', '/').replace('"', "'")
+    connection.sendall(('{{"token": "%s", "failed": "%s"}}\\n' % (settings['target_token'], why)).encode())
     connection.close()
 """
 

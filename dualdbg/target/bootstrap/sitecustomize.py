@@ -277,15 +277,17 @@ def open_connection(settings: dict[str, Any]) -> Any:
 
 
 def tell_failure(settings: dict[str, Any], why: str) -> None:
-    """Tells the session why no debugger will connect."""
-    import json
-
+    """Tells the session why no debugger will connect. By no import: a frozen program (PyInstaller) may have no json."""
+    said = "".join(
+        one if one.isascii() and one.isprintable() and one not in '"\\' else "\\u%04x" % min(ord(one), 0xFFFF)
+        for one in why[-LONGEST_FAILURE:]
+    )
     try:
         connection = call(settings["address"])
     except OSError:
         return  # the session is gone as well
     with connection:
-        line = json.dumps({"token": settings["target_token"], "failed": why[-LONGEST_FAILURE:]}) + "\n"
+        line = '{"token": "%s", "failed": "%s"}\n' % (settings["target_token"], said)
         connection.sendall(line.encode())
 
 
