@@ -21,7 +21,7 @@ from ..known.crash_signals import CRASHES
 from ..model import signal_in_words
 from ..patience import patient
 from ..private_files import new_file
-from ..target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check, uses_sanitizer
+from ..target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check, sanitizers_in
 from ..watch.hang import BETWEEN_LOOKS, Look, look_at
 from ..watch.incident import Incident, of_crash, of_end
 from ..watch.tee import Tee
@@ -160,7 +160,7 @@ class _Run:
 
     def _exits(self, dying: Dying) -> None:
         """The program ends by itself. Where a sanitizer ends it that is a crash."""
-        if dying.status and not os.WIFSIGNALED(dying.status) and uses_sanitizer(dying.pid):
+        if dying.status and not os.WIFSIGNALED(dying.status) and sanitizers_in(dying.pid):
             incident = of_crash(self._tracer, dying)
             if forbids_leak_check(dying.pid):
                 tell(NO_LEAK_CHECK, NO_LEAK_CHECK_HINT)

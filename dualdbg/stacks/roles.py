@@ -202,7 +202,7 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
             or (hiding is _Hiding.START and not rules.is_hosts(frame))
             or (rules.is_interpreter(frame) and not interpreter_shown)
             or (isinstance(callee, PythonFrame) and callee.entry and _is_nameless(frame))
-            or (isinstance(caller, NativeFrame) and _are_sanitizers(frame, caller))
+            or (isinstance(caller, NativeFrame) and is_sanitizer(caller.library) and _is_runtime(frame))
             or (in_gpu_call and (frame.function is None or is_c_library(frame.library)))
         ):
             role = Role.PLUMBING
@@ -212,11 +212,6 @@ def assign_roles(frames: list[Frame], rules: RoleRules) -> list[Frame]:
         caller = frame
     result.reverse()
     return result
-
-
-def _are_sanitizers(frame: NativeFrame, caller: NativeFrame) -> bool:
-    """Whether a sanitizer's library makes a report: what it calls there is no code of the user's."""
-    return is_sanitizer(caller.library) and (is_sanitizer(frame.library) or is_c_library(frame.library))
 
 
 def _is_nameless(frame: NativeFrame) -> bool:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
-from ..shared.libraries import checks_leaks, is_sanitizer
+from ..shared.libraries import is_sanitizer
 from ..shared.proc_files import mappings, read_maps, read_status
 from .blocked_calls import Call, may_be_fatal, why_blocked
 
@@ -40,22 +41,23 @@ NO_LEAK_CHECK = "LeakSanitizer does not work in a program that is traced, and en
 NO_LEAK_CHECK_HINT = "ASAN_OPTIONS=detect_leaks=0 in its environment turns LeakSanitizer off"
 
 
-def uses_sanitizer(pid: int) -> bool:
-    """Whether the run-time library of a sanitizer is loaded into a process."""
+def sanitizers_in(pid: int) -> list[str]:
+    """The names of the run-time libraries of sanitizers that are loaded into a process."""
     try:
-        return any(is_sanitizer(row.path) for row in mappings(read_maps(pid)))
+        rows = mappings(read_maps(pid))
     except OSError:
-        return False
+        return []
+    return [Path(row.path).name for row in rows if is_sanitizer(row.path)]
 
 
 def forbids_leak_check(pid: int) -> bool:
     """Whether LeakSanitizer is to run at the end of a process: it needs to trace, and a traced process cannot."""
-    try:
-        paths = [row.path for row in mappings(read_maps(pid))]
-        environ = os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()).split("\0")
-    except OSError:
+    if not any("asan" in name or "lsan" in name for name in sanitizers_in(pid)):
         return False
-    return checks_leaks(paths, environ)
+    options = re.findall(
+        rb"\0(?:ASAN|LSAN)_OPTIONS=([^\0]*)", b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
+    )
+    return not any(re.search(rb"detect_leaks=(0|false)", one) for one in options)
 
 
 class ScopeRefused(PermissionRefused):

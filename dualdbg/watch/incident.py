@@ -19,7 +19,7 @@ from ..snapshot.facts import Failure, ProcessReport, ThreadReport
 from ..snapshot.report.assemble import SIGNAL_FRAME, Assembler
 from ..snapshot.report.finding import Finding
 from ..snapshot.report.full_stack import area_at, full_stack
-from ..snapshot.report.telling_frame import where, where_faulted, with_fault_shown
+from ..snapshot.report.telling_frame import faulting_frame, where, where_faulted, with_fault_shown
 from ..symbols.source_lines import SourceLines
 from .tracer import Dying, Tracer, signal_name
 
@@ -110,7 +110,8 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
         shown = with_fault_shown(crashed)
         report = replace(report, threads=tuple(shown if one is crashed else one for one in report.threads))
         crashed = shown
-    if crashed is not None and dying.status is not None and is_sanitizer(_library(crashed)):
+    inner = faulting_frame(crashed) if crashed is not None else None
+    if inner is not None and dying.status is not None and is_sanitizer(inner.library):
         plain = replace(
             plain, kind="crash", title=f"was ended by a sanitizer, with status {dying.status >> 8}"
         )
@@ -123,12 +124,6 @@ def _read_crash(tracer: Tracer, dying: Dying, plain: Incident) -> Incident:
         versions=versions_of(report),
         output=output,
     )
-
-
-def _library(thread: ThreadReport) -> str | None:
-    """The library in which a thread stands."""
-    frame = next(iter(thread.stack.frames), None)
-    return frame.library if isinstance(frame, NativeFrame) else None
 
 
 def _full_stack(dying: Dying, crashed: ThreadReport) -> tuple[Finding, ...] | None:

@@ -85,11 +85,6 @@ class Dying:
     raw: bytes
     status: int | None = None
 
-    @classmethod
-    def at_exit(cls, pid: int, tid: int, status: int) -> Dying:
-        """One that no signal is to be given."""
-        return cls(pid, tid, SignalInfo(0), bytes(SIGINFO_SIZE), status)
-
 
 @dataclass(frozen=True)
 class ChildKilled:
@@ -309,7 +304,7 @@ class Tracer:
             if call == _EXIT_GROUP[machine] or os.WIFSIGNALED(message.value):
                 self._ending.add(pid)
                 self._stopped[tid] = status
-                return Dying.at_exit(pid, tid, message.value)
+                return Dying(pid, tid, SignalInfo(0), bytes(SIGINFO_SIZE), message.value)
             if message.value and call != _EXIT[machine]:
                 # Another one has called exit_group, and is about to come. By this one the files of the process can be
                 # read, where it is the main thread. (At an exec too the other threads end, with status 0.)

@@ -70,14 +70,6 @@ def is_sanitizer(path: str | None) -> bool:
     return _name(path).startswith(_SANITIZERS)
 
 
-def checks_leaks(paths: Iterable[str], environ: Iterable[str]) -> bool:
-    """Whether LeakSanitizer runs at the end of a program with these libraries and ``NAME=VALUE`` of environment."""
-    options = [one for one in environ if one.startswith(("ASAN_OPTIONS=", "LSAN_OPTIONS="))]
-    off = any("detect_leaks=0" in one or "detect_leaks=false" in one for one in options)
-    names = (_name(path) for path in paths)
-    return not off and any(name.startswith(("libasan.", "liblsan.", "libclang_rt.asan")) for name in names)
-
-
 def is_cxx_runtime(path: str | None) -> bool:
     """True for the C library and the C++ library."""
     return is_c_library(path) or is_cxx_library(path)

@@ -77,7 +77,7 @@ def test_gloo_collective() -> None:
         missing = ready["ranks"][-1]
 
         def all_there() -> str | None:
-            _, findings = seen("--tree", str(process.pid))
+            _, findings = seen(str(process.pid), "--tree")  # either order
             text = findings[0]["text"] if findings and findings[0]["kind"] == "collective" else ""
             return text if "ranks 0-2 are in all_reduce number 2 of group 0 (float32 [2])" in text else None
 

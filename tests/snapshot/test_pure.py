@@ -225,6 +225,13 @@ def test_waiting_is_no_deadlock() -> None:
     (finding,) = diagnose([chain])
     assert finding.kind == "gil"
     assert finding.threads == ((1, 12), (1, 13))
+    holder = thread(11, *COMMON, holds=True, system_call=SystemCall("futex", (0x20, 0, 0, 0, 0, 0)))
+    finding, *_ = diagnose([process(1, holder, thread(12, *COMMON, waits=True))])
+    assert finding.text.splitlines() == [  # one clause a thought
+        "thread 12 python waits for the GIL, which thread 11 python holds in step (train.py:30)",
+        "thread 11 python: waits to be woken (futex)",
+    ]
+    assert activity(thread(12, *COMMON, waits=True, state="R")) == "waits for the GIL"
 
 
 def task(address: int, *awaits: int, through: str = "await", others: int = 0, name: str = "") -> Task:

@@ -233,6 +233,9 @@ def read_options(words: Sequence[str]) -> Namespace:
     """The options of the command line. Raises UsageError for those that have no meaning together."""
     options = make_parser().read(words)
     options.json = options.json or options.packed
+    if None in options.tree:  # PID --tree
+        options.tree = [*filter(None, options.tree), *(int(one) for one in options.targets if one.isdigit())]
+        options.targets = [one for one in options.targets if not one.isdigit()]
     if _is_profile(options):
         if options.json or options.locals or options.diagnose or options.tasks:
             raise UsageError(
@@ -254,9 +257,8 @@ def make_parser() -> Parser:
     parser.add_argument(
         "targets", nargs="*", metavar="TARGET", help="a PID, a part of a command line, or a core file"
     )
-    parser.add_argument(
-        "--tree", type=int, action="append", default=[], metavar="PID", help="a process and its descendants"
-    )
+    parser.add_argument("--tree", type=int, action="append", default=[], nargs="?", metavar="PID",
+                        help="a process and its descendants")  # fmt: skip
     parser.add_argument(
         "--having",
         action="append",

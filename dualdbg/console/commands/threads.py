@@ -92,6 +92,8 @@ async def _number_of(console: Console, name: str) -> int:
     rows = await console.session.inspector.threads()
     matching = [row for row in rows if name in (str(row.tid), row.name, row.python_name)]
     if len(matching) != 1:
-        problem = "several threads are" if matching else "no thread is"
-        raise CommandError(f"{problem} called {name!r}", "threads lists them: use the number")
+        problem = "several threads are named" if matching else "there is no thread"
+        raise CommandError(
+            f"{problem} {name}", "threads lists them by the number that the system has for each"
+        )
     return matching[0].tid

@@ -311,7 +311,6 @@ class NativeBreakpoints:
         self._indirect.program_replaced()
         self._registrations.program_replaced()
         self._kernels.program_replaced()
-        self.sanitizers.program_replaced()
         self.points.program_replaced()
 
     # -- binding --------------------------------------------------------------------------------

@@ -85,7 +85,7 @@ class Notices:
             return
         if row.spec.kind is BreakpointKind.NATIVE_LINE:
             text = f"breakpoint {id}: no source file of that name is known: {row.spec.subject}"
-            self._loop.tell(Notice("info", text, self._without_debug_info()))
+            self._loop.tell(Notice("info", text, self._without_debug_info(row.spec.subject)))
             return
         names = await in_thread(self._names_near, row.spec)
         if names and id in self._rows and self._rows[id].state is BreakpointState.PENDING:
@@ -96,8 +96,10 @@ class Notices:
         """The nearest names. The name itself is left out: its library may only not be loaded yet."""
         return [name for name in self._specs.nearest(spec) if name != spec.subject]
 
-    def _without_debug_info(self) -> str:
-        """Which libraries may have been compiled from any file: they do not say."""
+    def _without_debug_info(self, file: str) -> str:
+        """Which libraries may have been compiled from a file: they do not say."""
+        if file.endswith(ENDINGS):
+            return "Cython writes line information with emit_linenums=True"
         silent = self._libraries(lambda one: not one.has_debug_info and one.debug_file is None)
         if not silent:
             return "what is loaded has debug info; a library that comes later may have the file"
@@ -176,9 +178,8 @@ class Notices:
                     continue  # it is written in the target, which counts no hit
                 hint = row.message or ""
             elif row.spec.kind is BreakpointKind.NATIVE_LINE:
-                hint = row.message or f"no source file of that name is known; {self._without_debug_info()}"
-                if row.spec.subject.endswith(ENDINGS):
-                    hint += "; Cython writes line information with emit_linenums=True"
+                known = self._without_debug_info(row.spec.subject)
+                hint = row.message or f"no source file of that name is known; {known}"
             else:
                 hint = self._without_names(row.spec) or self._meant_instead(row.spec) or self._stripped()
             why = "reached: no code of its file was run" if self._python.never_loaded(row.id) else "bound"

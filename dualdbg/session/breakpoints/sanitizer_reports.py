@@ -26,7 +26,7 @@ class SanitizerReports:
     def __init__(self, native: NativeEngine, image: AddressSpace) -> None:
         self._native = native
         self._image = image
-        self._functions: dict[int, str] = {}  # by gdb's number
+        self._functions: dict[int, str] = {}  # by gdb's number, which comes once
 
     async def watch(self, modules: Iterable[Module]) -> None:
         """Stop at reports of the sanitizers among these modules."""
@@ -34,10 +34,6 @@ class SanitizerReports:
             name = _UNDEFINED if "ubsan" in module.path.rpartition("/")[2] else _SUMMARY
             for place in self._image.find(name, [module]):
                 self._functions[await self._native.ask(InsertBreakpoint(place.address))] = name
-
-    def program_replaced(self) -> None:
-        """The process runs another program, and gdb has dropped its breakpoints."""
-        self._functions.clear()
 
     async def text(self, event: engine.NativeStopped) -> str | None:
         """Return what is to be said of the report at which a thread stands; None at any other stop."""

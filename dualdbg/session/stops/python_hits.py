@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
 
 
-_OF_LOADER = frozenset({"builtins.ImportError", "builtins.OSError"})  # what import and ctypes raise
 _MANGLED = re.compile(r"\b_[ZR]\w+")
 _ARGUMENTS = re.compile(r"\(.*|<.*")
 _MOST_NAMED = 3  # functions
@@ -177,14 +176,14 @@ class PythonHits:
             return _Decided(hold.event, None, logs)
         await table.were_hit(stopping)
         text = answers.exception_text(hold)
-        parts = [text, self._symbol_in_words(text or "", exception.types), origin, why]
+        parts = [text, self._symbol_in_words(text or ""), origin, why]
         return _Decided(
             hold.event, (tuple(stopping), ", ".join(part for part in parts if part) or None), logs
         )
 
-    def _symbol_in_words(self, text: str, types: list[str] | None) -> str | None:
+    def _symbol_in_words(self, text: str) -> str | None:
         """Say which function a library lacks that cannot be loaded: the dynamic loader writes its mangled name."""
-        mangled = _MANGLED.search(text) if types and not _OF_LOADER.isdisjoint(types) else None
+        mangled = _MANGLED.search(text)
         name = demangle(mangled[0]) if mangled is not None else ""
         if mangled is None or name == mangled[0]:
             return None

@@ -276,8 +276,9 @@ def _held(
         who = [name_of(scene, wait.thread) for wait in group]
         limit = ", with a time limit," if all(wait.limited for wait in group) else ""
         text = f"{_list(who)} {'wait' if len(who) > 1 else 'waits'}{limit} for {what}, "
-        text += f"which {name_of(scene, holder)} {relation} in "
-        text += _doing(thread)
+        text += f"which {name_of(scene, holder)} {relation} in {where(thread)}"
+        does = activity(thread).removeprefix("holds the GIL" if what == "the GIL" else "").removeprefix(", ")
+        text += f"\n{name_of(scene, holder)}: {does}" if does else ""
         findings.append(Finding(kind, text, tuple(wait.thread for wait in group)))
     return findings
 

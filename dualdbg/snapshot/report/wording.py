@@ -18,7 +18,8 @@ def activity(report: ThreadReport) -> str:
     elif report.thread.holds_gil:
         parts.append("holds the GIL")
     call = report.system_call
-    if report.state and (report.state != "S" or call is None):  # a core does not tell
+    # A core does not tell. A wait for the GIL ends each 5 ms, to look whether it is free.
+    if report.state and (report.state != "S" or call is None) and not report.thread.waits_for_gil:
         parts.append(STATES.get(report.state, f"state {report.state}"))
     on_gpu = gpu_call(report)
     if on_gpu is not None:
