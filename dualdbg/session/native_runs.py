@@ -9,6 +9,7 @@ from ..backends import events as engine
 from ..errors import AnswerOwed, CommandError, DualdbgError
 from ..model import BreakpointKind
 from ..shared.proc_files import read_stat
+from ..shared.requests.threads import ListThreads
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .death_watch import GDB_GRACE
@@ -102,7 +103,7 @@ class NativeRuns:
         """Whether gdb gave up in the middle: one of the threads that it let run replaces the program (exec), and the
         others are gone. gdb stops there, perhaps already: ``facts`` are of the stop before.
         """
-        tids = (await self._native.threads()).values()
+        tids = (await self._native.ask(ListThreads())).values()
         if self._loop.state.facts is not facts or self._native.exits:
             return True
         return not _are_held(self._loop.state.pid, tids)
