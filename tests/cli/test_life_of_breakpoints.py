@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests import support
-from tests.cli.driver import Done, dualdbg, terminal
+from tests.cli.driver import Done, at_one_stop, dualdbg, terminal
 
 EXTENSION = """\
 #include <Python.h>
@@ -67,6 +67,27 @@ def run(folder: Path, *commands: str, breakpoints: tuple[str, ...] = ("helper",)
     done = dualdbg("run", "--batch", "--json", *words, *script, cwd=folder)
     assert "Traceback" not in done.stdout + done.stderr, done
     return done
+
+
+WRITES = ("watch counter = 7", "watch counter++", "watch helper(3)", "watch -l counter = 7")
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Done]:
+    """What is answered where helper(0) begins."""
+    os.mkfifo(folder / "pipe")
+    (folder / "itself").write_text(f"p n + 10\nsource {folder / 'itself'}\np n + 20\n")
+    sources = (f"source {folder / 'pipe'}", f"source {folder}", f"save breakpoints {folder / 'no' / 'file'}")
+    scenes = {
+        "refused": ("watch nosuch", "watch 3", "watch", "watch -l n + 1", "watch n", "info b", "delete 2"),
+        "only looks": (*WRITES, "p counter", "info b"),
+        "displays": (
+            *("display n", "display n + 1", "delete display 1", "display", "delete display", "display"),
+            "info b",
+        ),
+        "files": (*sources, f"source {folder / 'itself'}", "p n + 30"),
+    }
+    return at_one_stop(scenes, "-b", "helper", "program.py", cwd=folder)
 
 
 def values(done: Done) -> list[str]:
@@ -147,16 +168,10 @@ def test_commands_within_commands(folder: Path) -> None:
     assert values(done) == ["1", "102"] and not done.of("error")
 
 
-def test_files_that_cannot_be_read_or_written(folder: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_or_written(told: dict[str, Done]) -> None:
     """A pipe has no end, a file that reads itself neither."""
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "itself").write_text(f"p n + 10\nsource {tmp_path / 'itself'}\np n + 20\n")
-    done = run(
-        folder, f"source {tmp_path / 'pipe'}", f"source {tmp_path}", f"save breakpoints {tmp_path / 'no' / 'file'}",
-        f"source {tmp_path / 'itself'}", "p n + 30",
-    )  # fmt: skip
-    assert values(done) == ["10", "30"]
-    assert len(done.of("error")) == 4
+    assert values(told["files"]) == ["10", "30"]
+    assert len(told["files"].of("error")) == 4
 
 
 def test_a_file_is_read_up_to_the_first_line_that_fails(folder: Path, tmp_path: Path) -> None:
@@ -282,8 +297,8 @@ def test_a_local_is_watched_until_its_function_is_left(folder: Path) -> None:
     assert done.of("breakpoints")[-1]["breakpoints"] == []
 
 
-def test_what_cannot_be_watched_is_refused_and_takes_no_number(folder: Path) -> None:
-    done = run(folder, "watch nosuch", "watch 3", "watch", "watch -l n + 1", "watch n", "info b")
+def test_what_cannot_be_watched_is_refused_and_takes_no_number(told: dict[str, Done]) -> None:
+    done = told["refused"]
     assert [event["message"].split(" cannot")[0] for event in done.of("error")] == [
         "nosuch", "3", "watch wants an expression", "n + 1",
     ]  # fmt: skip
@@ -302,11 +317,10 @@ def test_a_global_is_watched_before_its_library_is_there(folder: Path) -> None:
     assert [row["state"] for row in done.of("breakpoints")[-1]["breakpoints"]] == ["verified", "pending"]
 
 
-def test_a_watchpoint_only_looks(folder: Path) -> None:
+def test_a_watchpoint_only_looks(told: dict[str, Done]) -> None:
     """gdb would evaluate what is watched, and so call it or write, before it refuses."""
-    words = ("watch counter = 7", "watch counter++", "watch helper(3)", "watch -l counter = 7")
-    done = run(folder, *words, "p counter", "info b", breakpoints=("helper if n == 0",))
-    assert len(done.of("error")) == len(words) and values(done) == ["0"]
+    done = told["only looks"]
+    assert len(done.of("error")) == len(WRITES) and values(done) == ["0"]
     assert [row["id"] for row in done.of("breakpoints")[-1]["breakpoints"]] == [1]
 
 
@@ -387,17 +401,8 @@ def test_conditions_as_pdb_has_them_and_places_that_are_cleared(folder: Path) ->
     assert done.of("breakpoints")[-1]["breakpoints"] == []
 
 
-def test_displays_are_deleted_as_gdb_does(folder: Path) -> None:
-    done = run(
-        folder,
-        "display n",
-        "display n + 1",
-        "delete display 1",
-        "display",
-        "delete display",
-        "display",
-        "info b",
-    )
+def test_displays_are_deleted_as_gdb_does(told: dict[str, Done]) -> None:
+    done = told["displays"]
     assert [[one["value"] for one in event["variables"]] for event in done.of("variables")][2:] == [["1"], []]
     assert [row["spec"] for row in done.of("breakpoints")[-1]["breakpoints"]] == ["helper"]
 
