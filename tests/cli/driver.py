@@ -93,6 +93,23 @@ def dualdbg(
     return Done(process.returncode, text_of(out), text_of(errors))
 
 
+def at_one_stop(scenes: Mapping[str, Sequence[str]], *words: str | Path, cwd: Path) -> dict[str, Done]:
+    """The answers to the commands of each scene, of which none lets the program run: all in one session, each in the
+    innermost frame. ``words`` lead to the stop."""
+    commands = []
+    for name, scene in scenes.items():
+        commands += ["frame 0", f"help begin-{name}", *scene, f"help end-{name}"]
+    given = [word for command in commands for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "--json", *words[:-1], *given, words[-1], cwd=cwd)
+    assert "Traceback" not in done.stdout + done.stderr, done
+    found = {}
+    for name in scenes:
+        part = re.search(rf"'begin-{name}'.*\n((?:.*\n)*?).*'end-{name}'", done.stdout)
+        assert part is not None, (name, done)
+        found[name] = Done(done.status, part[1], done.stderr)
+    return found
+
+
 def text_of(output: bytes) -> str:
     """What a program has written, whatever it is."""
     return output.decode("utf-8", "replace")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.console.commands.values import _is_assignment
-from tests.cli.driver import Done, dualdbg
+from tests.cli.driver import Done, at_one_stop, dualdbg
 from tests.cli.test_life_of_breakpoints import folder as folder
 from tests.support import require
 
@@ -31,6 +31,39 @@ def batch(folder: Path, where: str, *commands: str, program: str = "program.py")
     return done
 
 
+DUMP = "((c10::IValue*)$rsi)->dump()"
+DUMPS = [
+    *(f"{word} {DUMP}" for word in ("call", "p", "print", "cpp", "gdb call", "expr", "po", "expr --")),
+    DUMP,
+]
+SCENES = {
+    "formats": ("display/x n", "display/i $pc", "frame function work", "display", "display/i i", "undisplay"),
+    "types": ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch"),
+    "frames": (
+        *("frame function work", "info source", "frame function bump", "info source", "info symbol $pc"),
+        *("frame function nosuch", "info symbol 1"),
+    ),
+    "lines": (
+        *("info line counting.c:15", "info line bump", "info line getsid", "info line program.py:3"),
+        *("info line nosuch", "info line 15", "frame function work", "info line 2"),
+    ),
+    "dumps": (*DUMPS, "frame function work", f"call {DUMP}", f"p {DUMP}", f"py {DUMP}"),
+    "displays": (
+        *(f"display {DUMP}", f"display/x {DUMP}", "frame function work", "display", f"display {DUMP}"),
+        "undisplay",
+    ),
+    "names": ("call self->dump()", "p graph->dump()", "gdb print self->dump()", "call n->dump()"),
+    # The last: n is another then.
+    "calls": ("set var n = 5", "p n", "call helper(4)", "set var n 5", "p counter"),
+}
+
+
+@pytest.fixture(scope="module")
+def told(folder: Path) -> dict[str, Done]:
+    """What is answered where helper(3) begins, which C calls for Python."""
+    return at_one_stop(SCENES, "-b", "helper if n == 3", "program.py", cwd=folder)
+
+
 def console_texts(done: Done) -> list[str]:
     return [one["text"] for one in done.of("output") if one["stream"] == "console"]
 
@@ -45,18 +78,13 @@ def test_jump_in_python(tmp_path: Path) -> None:
     moved = done.of("stopped")[1]
     assert (moved["reason"], moved["frame"]["line"]) == ("goto", 5)
     assert ["line 99" in event["message"] for event in done.of("error")] == [True]
+    [warning] = [one for one in done.of("notice") if one["level"] == "warning"]
+    assert warning["message"] == "nothing was run between line 3 and here" and "finally" in warning["hint"]
     done = dualdbg(
         "run", "--batch", "-b", "lines.py:3", "-x", "set var first = 40", "-x", "jump 2", "-x", "jump 4",
         "-x", "set var second = 7", "-x", "c", "lines.py", cwd=tmp_path,
     )  # fmt: skip
     assert "\n8\n" in done.stdout, done
-
-
-def test_jump_says_that_nothing_between_was_run(tmp_path: Path) -> None:
-    (tmp_path / "lines.py").write_text(LINES)
-    done = batch(tmp_path, "lines.py:3", "jump 5", program="lines.py")
-    [warning] = [one for one in done.of("notice") if one["level"] == "warning"]
-    assert warning["message"] == "nothing was run between line 3 and here" and "finally" in warning["hint"]
 
 
 def test_longlist_shows_the_whole_function(tmp_path: Path) -> None:
@@ -76,28 +104,17 @@ def test_sticky_shows_the_source_at_every_stop(tmp_path: Path) -> None:
     assert len(done.of("error")) == 1
 
 
-def test_values_are_displayed_in_formats(folder: Path) -> None:
-    done = batch(
-        folder,
-        "helper if n == 11",
-        "display/x n",
-        "display/i $pc",
-        "frame function work",
-        "display",
-        "display/i i",
-    )
-    rows = [event["variables"] for event in done.of("variables")]
-    assert (rows[0][0]["name"], rows[0][0]["value"]) == ("1: /x n", "0xb")
+def test_values_are_displayed_in_formats(told: dict[str, Done]) -> None:
+    rows = [event["variables"] for event in told["formats"].of("variables")]
+    assert (rows[0][0]["name"], rows[0][0]["value"]) == ("1: /x n", "0x3")
     assert re.match(r"0x\w+ <helper\+\d+>:\t\w+", rows[1][0]["value"])
     assert "no variable n in work" in rows[2][0]["value"] or "n" in rows[2][0]["value"]
     assert "no format /i for Python values" in rows[3][0]["value"]
 
 
-def test_the_type_of_a_value_in_the_language_of_the_frame(folder: Path) -> None:
-    asked = ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch")
-    done = batch(folder, "helper if n == 3", *asked)
-    assert console_texts(done) == ["type = int\n", "type = int\n", "type = module\n"]
-    assert ["nosuch" in one["message"] for one in done.of("error")] == [True]
+def test_the_type_of_a_value_in_the_language_of_the_frame(told: dict[str, Done]) -> None:
+    assert console_texts(told["types"]) == ["type = int\n", "type = int\n", "type = module\n"]
+    assert ["nosuch" in one["message"] for one in told["types"].of("error")] == [True]
 
 
 ACCOUNT = """\
@@ -157,21 +174,17 @@ def test_jump_in_c(folder: Path) -> None:
     assert [event["message"] for event in done.of("error")] == ["the function has no code on line 1"]
 
 
-def test_values_are_set_and_functions_called_in_the_language_of_the_frame(folder: Path) -> None:
-    native = batch(
-        folder, "helper if n == 3", "set var n = 5", "p n", "call helper(4)", "set var n 5", "p counter"
-    )
-    assert [event["value"] for event in native.of("value")] == ["5", "6", "7"]
-    assert len(native.of("error")) == 1  # no = in it
+def test_values_are_set_and_functions_called_in_the_language_of_the_frame(
+    folder: Path, told: dict[str, Done]
+) -> None:
+    assert [event["value"] for event in told["calls"].of("value")] == ["5", "6", "7"]
+    assert len(told["calls"].of("error")) == 1  # no = in it
     python = batch(folder, "program.py:3", "set var i = 9", "p i", "call len('abc')")
     assert [event["value"] for event in python.of("value") if event["value"]] == ["9", "3"]
 
 
-def test_frames_by_function_and_what_lies_where(folder: Path) -> None:
-    done = batch(
-        folder, "helper", "frame function work", "info source", "frame function bump", "info source",
-        "info symbol $pc", "frame function nosuch", "info symbol 1",
-    )  # fmt: skip
+def test_frames_by_function_and_what_lies_where(folder: Path, told: dict[str, Done]) -> None:
+    done = told["frames"]
     frames = [(event["number"], event["frame"]["function"]) for event in done.of("frame")]
     assert frames == [(2, "work"), (1, "bump")]
     python, native, symbol = (event["text"] for event in done.of("output") if event["stream"] == "console")
@@ -184,26 +197,15 @@ def test_frames_by_function_and_what_lies_where(folder: Path) -> None:
     assert " is PyInit_counting in " in symbol
 
 
-def test_where_the_code_of_lines_and_functions_is(folder: Path) -> None:
-    done = batch(
-        folder, "helper", "info line counting.c:15", "info line bump", "info line getsid", "info line program.py:3",
-        "info line nosuch",
-    )  # fmt: skip
-    line, function, library = (event["text"] for event in done.of("output") if event["stream"] == "console")
-    assert line.startswith('Line 15 of "') and "<bump+" in line
+def test_where_the_code_of_lines_and_functions_is(told: dict[str, Done]) -> None:
+    """A number alone is a line of the selected frame's file, in either language."""
+    line, function, library, same = console_texts(told["lines"])
+    assert line.startswith('Line 15 of "') and "<bump+" in line and same == line
     assert 'counting.c"' in function and "<bump" in function
     assert "getsid>" in library or re.search(r"By the symbol table:\n0x[0-9a-f]+ getsid in ", library)
-    assert [event["message"].partition(" ")[0] for event in done.of("error")][:1] == ["program.py:3"]
-    assert len(done.of("error")) == 2
-    # A number alone is a line of the selected frame's file, in either language.
-    native, python = (
-        batch(folder, "counting.c:7", "info line 15"),
-        batch(folder, "program.py:3", "info line 2"),
-    )
-    (same,) = (event["text"] for event in native.of("output") if event["stream"] == "console")
-    assert same.startswith('Line 15 of "') and "<bump+" in same
-    (error,) = python.of("error")
-    assert error["message"].endswith("program.py:2 is a line of Python, which is at no address")
+    python, _, number = (event["message"] for event in told["lines"].of("error"))
+    assert python.startswith("program.py:3 ")
+    assert number.endswith("program.py:2 is a line of Python, which is at no address")
 
 
 def test_list_goes_back_to_the_current_line(folder: Path) -> None:
@@ -255,33 +257,24 @@ def test_finish_tells_the_value_returned(folder: Path) -> None:
     assert "\n* Step: native" in text and "\n  Value returned: int 3\n" in text
 
 
-def test_pytorchs_dump_as_it_is_typed_elsewhere(folder: Path) -> None:
+def test_pytorchs_dump_as_it_is_typed_elsewhere(told: dict[str, Done]) -> None:
     """In a frame of C, in one of Python, and behind words of other debuggers."""
-    dump = "((c10::IValue*)$rsi)->dump()"
-    words = ("call", "p", "print", "cpp", "gdb call", "expr", "po", "expr --")
-    native = [f"{word} {dump}" for word in words] + [dump]
-    done = batch(folder, "helper", *native, "frame function work", f"call {dump}", f"p {dump}", f"py {dump}")
-    errors = done.of("error")
-    assert len(errors) == len(native) + 3
+    errors = told["dumps"].of("error")
+    assert len(errors) == len(DUMPS) + 3
     assert all("type ivalue $rsi: it reads memory and calls nothing" in error["hint"] for error in errors)
-    told = [error["message"] for error in errors[len(native) :]]
-    assert told == [f"{dump!r} is C++, and the frame is one of Python"] * 3
+    in_python = [error["message"] for error in errors[len(DUMPS) :]]
+    assert in_python == [f"{DUMP!r} is C++, and the frame is one of Python"] * 3
 
 
-def test_pytorchs_dump_as_a_display(folder: Path) -> None:
-    dump = "((c10::IValue*)$rsi)->dump()"
-    words = [f"display {dump}", f"display/x {dump}", "frame function work", "display", f"display {dump}"]
-    rows = [row for event in batch(folder, "helper", *words).of("variables") for row in event["variables"]]
+def test_pytorchs_dump_as_a_display(told: dict[str, Done]) -> None:
+    rows = [row for event in told["displays"].of("variables") for row in event["variables"]]
     assert len(rows) == 2 + 2 + 1
     assert all("type ivalue $rsi: it reads memory and calls nothing>" in row["value"] for row in rows)
 
 
-def test_a_dump_of_a_name_that_the_frame_does_not_have(folder: Path) -> None:
+def test_a_dump_of_a_name_that_the_frame_does_not_have(told: dict[str, Done]) -> None:
     """What is told to type is something that works there."""
-    done = batch(
-        folder, "helper", "call self->dump()", "p graph->dump()", "gdb print self->dump()", "call n->dump()"
-    )
-    *unknown, known = [error["hint"] for error in done.of("error")]
+    *unknown, known = [error["hint"] for error in told["names"].of("error")]
     assert len(unknown) == 3
     assert all("args shows its arguments" in hint and "ivalue $rsi" in hint for hint in unknown), unknown
     assert known == "an IValue: ivalue n; a tensor: tensor n; a graph: jit-graph n"
