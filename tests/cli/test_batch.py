@@ -99,25 +99,38 @@ def test_every_line_of_a_session_fits_the_published_schema(program: Path) -> Non
 
 
 def test_output_comes_as_events_and_before_the_stop_that_follows_it(program: Path) -> None:
-    done = dualdbg("run", "--batch", "--json", "-b", "program.py:12", "-x", "bt", "-x", "continue", program)
+    """Of the commands those that are left over at the end are named."""
+    words = [word for command in ("bt", "continue", "bt", "up") for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "--json", "-b", "program.py:12", *words, program)
+    assert ["bt, up" in event["message"] for event in done.of("notice")] == [True]
     names = [event["event"] for event in done.events]
     stdout = [event for event in done.of("output") if event["stream"] == "stdout"]
     assert "".join(event["text"] for event in stdout) == "total 10\n"
     assert names.index("output") < names.index("stopped")
     assert "".join(e["text"] for e in done.of("output") if e["stream"] == "stderr") == "done\n"
-    assert done.events[-1] == {"event": "exited", "code": 0, "signal": None}
+    assert done.events[-2] == {"event": "exited", "code": 0, "signal": None}
 
 
-def test_a_batch_without_commands_shows_the_stack_of_every_stop(program: Path) -> None:
-    done = dualdbg("run", "--batch", "--json", "-b", "program.py:7", program)
+def test_a_batch_without_commands_shows_the_stack_of_every_stop(program: Path, tmp_path: Path) -> None:
+    """The folder of logs has every message, with times."""
+    logs = tmp_path / "logs"
+    done = dualdbg("run", "--batch", "--json", "--log-dir", logs, "-b", "program.py:7", program)
     assert done.status == 0
     assert len(done.of("stopped")) == len(done.of("stack")) == 3
     assert done.of("exited") == [{"event": "exited", "code": 0, "signal": None}]
+    gdb, debugpy = (logs / "gdb.log").read_text(), (logs / "debugpy.log").read_text()
+    assert " > 3-target-attach " in gdb or "-target-attach " in gdb
+    assert '"command": "configurationDone"' in debugpy
+    for line in debugpy.splitlines():
+        seconds, direction, *_ = line.split()
+        assert float(seconds) >= 0 and direction in ("<", ">")
 
 
 def test_for_people_the_same_is_text_and_the_program_keeps_its_streams(program: Path) -> None:
-    done = dualdbg("run", "--batch", "-b", "program.py:7", "-x", "bt", "-x", "delete", "-x", "c", program)
+    words = [word for command in ("bt", "py print('said' * 2)", "delete", "c") for word in ("-x", command)]
+    done = dualdbg("run", "--batch", "-b", "program.py:7", *words, program)
     assert done.status == 0
+    assert done.stdout.count("saidsaid") == 1
     assert "* Breakpoint 1: Python, thread " in done.stdout
     assert ">#0 py   total  " in done.stdout
     assert "\ntotal 10\n" in done.stdout
@@ -144,17 +157,6 @@ def test_code_runs_with_environment_and_folder(tmp_path: Path) -> None:
     settings = ("--cwd", tmp_path, "--env", "GREETING=a=b c", "--jit-log", "inliner")
     done = dualdbg("run", "--batch", *settings, "-c", code, "a")
     assert f"{tmp_path} a=b c >>inliner ['-c', 'a']\n" in done.stdout
-
-
-def test_the_log_folder_has_every_message_with_times(program: Path, tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    assert dualdbg("run", "--batch", "--log-dir", logs, program).status == 0
-    gdb, debugpy = (logs / "gdb.log").read_text(), (logs / "debugpy.log").read_text()
-    assert " > 3-target-attach " in gdb or "-target-attach " in gdb
-    assert '"command": "configurationDone"' in debugpy
-    for line in debugpy.splitlines():
-        seconds, direction, *_ = line.split()
-        assert float(seconds) >= 0 and direction in ("<", ">")
 
 
 def test_commands_come_from_standard_input_when_it_is_no_terminal(program: Path) -> None:
@@ -192,15 +194,6 @@ def test_a_tool_can_steer_a_session_line_by_line(program: Path) -> None:
         run.send("continue")
         assert run.next("exited")["code"] == 0
         assert run.finish() == 0
-
-
-def test_commands_left_over_at_the_end_are_named(program: Path) -> None:
-    done = dualdbg(
-        "run", "--batch", "--json", "-b", "program.py:12", "-x", "c", "-x", "bt", "-x", "up", program
-    )
-    assert done.status == 0
-    (notice,) = done.of("notice")
-    assert "bt, up" in notice["message"]
 
 
 def test_quit_ends_a_batch_and_the_target(program: Path) -> None:
@@ -242,14 +235,6 @@ def test_no_log_text_is_lost_when_the_program_ends(tmp_path: Path) -> None:
     path.write_text(f"{slow}for i in range(2000):\n    x = i\n")
     done = dualdbg("run", "--batch", "-b", 'many.py:4 log "at {i}"', path)
     assert done.status == 0 and done.stdout.count("at ") == 2000, done.stdout[-1000:]
-
-
-def test_what_an_expression_prints_is_shown_once(program: Path) -> None:
-    done = dualdbg(
-        "run", "--batch", "-b", "program.py:5", "-x", "py print('said' * 2)", program, cwd=program.parent
-    )
-    assert done.status == 0, done
-    assert done.stdout.count("saidsaid") == 1, done
 
 
 @pytest.mark.parametrize("commands", [(), ("-x", "continue")])

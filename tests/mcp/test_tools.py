@@ -115,6 +115,18 @@ def test_both_languages_at_a_native_stop(native_samples: Path) -> None:
     with_server(work)
 
 
+# What no process can be given.
+NO_PROCESS: list[dict[str, Any]] = [
+    {"code": "1\0"},
+    {"code": "1", "seconds": True},
+    {"code": "1", "args": ["\0"]},
+    {"code": "1", "env": {"A": "\0"}},
+    {"code": "1", "env": {"A=B": "1"}},
+    {"program": "a" * 3999},
+    {"code": "1", "cwd": "a" * 3999},
+]
+
+
 def test_several_sessions_at_once_and_mistakes_that_say_what_to_call() -> None:
     async def work(tools: Tools) -> None:
         sleeper = 'import time\nprint("sleeps", flush=True)\ntime.sleep(600)'
@@ -135,6 +147,13 @@ def test_several_sessions_at_once_and_mistakes_that_say_what_to_call() -> None:
         assert "for example x.py:12" in await tools.refused("break", session=ids[1], add=["x.py:abc if"])
         assert "9" in await tools.refused("break", session=ids[1], remove=[9])
         assert "frame 77" in await tools.refused("variables", session=ids[1], frame=77)
+        refusal = await tools.refused("attach", pid=second.data["pid"])
+        assert f"is debugged in session {ids[1]} already" in refusal and f"end(session={ids[1]!r})" in refusal
+        told = await tools.refused("attach", pid=os.getpid())
+        assert "is this server, or started it" in told and "stacks(pid=" in told
+        for arguments in NO_PROCESS:
+            refusal = await tools.refused("run", **arguments)
+            assert "did not foresee" not in refusal and "next: " in refusal, arguments
 
         async def wrote() -> bool:
             return bool((await tools("output", session=ids[0], since=0)).data["output"])
@@ -226,8 +245,7 @@ def test_processes_trees_jobs_and_cores_without_a_session(tmp_path: Path) -> Non
             job.kill()
 
 
-@pytest.mark.parametrize("tool", ["continue_until", "step"])
-def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tool: str, tmp_path: Path) -> None:
+def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tmp_path: Path) -> None:
     """A crash, and an end: neither is passed over."""
     ready = tmp_path / "ready"
     code = "import os, pathlib, time\npathlib.Path(f'{os.getpid()}.begun').touch()\n"
@@ -242,19 +260,11 @@ def test_what_happened_since_the_last_answer_is_told_before_it_goes_on(tool: str
         for session in (first, second):
             while re.search("running|starting", (await tools.ask("stack", session=session)).text):
                 pass
-        answer = await tools(tool, session=first)
+        answer = await tools("step", session=first)
         assert answer.data["stop"] and "SIGSEGV" in answer.text
         assert (await tools("stack", session=first)).data["frames"]
-        answer = await tools(tool, session=second)
+        answer = await tools("continue_until", session=second)
         assert answer.data["exit_code"] == 3
-
-    with_server(work)
-
-
-def test_the_server_and_what_started_it_are_not_stopped() -> None:
-    async def work(tools: Tools) -> None:
-        told = await tools.refused("attach", pid=os.getpid())
-        assert "is this server, or started it" in told and "stacks(pid=" in told
 
     with_server(work)
 
@@ -281,27 +291,14 @@ def test_a_breakpoint_that_is_none_begins_nothing(tmp_path: Path) -> None:
     with_server(work)
 
 
-def test_a_process_of_a_session_is_not_attached_to_again() -> None:
-    async def work(tools: Tools) -> None:
-        begun = await tools("run", code="x = 1\n", stop_on_entry=True)
-        refusal = await tools.refused("attach", pid=begun.data["pid"])
-        assert f"is debugged in session {begun.data['session']} already" in refusal
-        assert f"end(session={begun.data['session']!r})" in refusal
-
-    with_server(work)
-
-
 def test_torch_compile_is_told_to_keep_debug_info() -> None:
     code = "import os; print(*(os.environ.get(name) for name in ('INDUCTOR_PROVENANCE', 'TORCHINDUCTOR_DEBUG_SYMBOL')))"
 
     async def work(tools: Tools) -> None:
-        for debug, said in ((True, "1 1"), (False, "None None")):
-            run = await tools("run", code=code, compiled_debug=debug)
-            assert (await tools("output", session=run.data["session"])).data["output"][0][
-                "text"
-            ] == said + "\n"
-        run = await tools("run", code=code, compiled_debug=True, env={"INDUCTOR_PROVENANCE": "0"})
-        assert (await tools("output", session=run.data["session"])).data["output"][0]["text"] == "0 1\n"
+        for debug, env, said in ((True, {"INDUCTOR_PROVENANCE": "0"}, "0 1\n"), (False, {}, "None None\n")):
+            run = await tools("run", code=code, compiled_debug=debug, env=env)
+            output = await tools("output", session=run.data["session"])
+            assert output.data["output"][0]["text"] == said
 
     with_server(work)
 
@@ -406,26 +403,6 @@ def test_what_is_left_out_of_a_long_value_is_reached(tmp_path: Path) -> None:
         assert "int" in inner.text
         value = await tools("evaluate", session=session, expression="big", depth=2, limit=5)
         assert "more children" in value.data["left_out"]
-
-    with_server(work)
-
-
-NO_PROCESS: list[dict[str, Any]] = [
-    {"code": "1\0"},
-    {"code": "1", "seconds": True},
-    {"code": "1", "args": ["\0"]},
-    {"code": "1", "env": {"A": "\0"}},
-    {"code": "1", "env": {"A=B": "1"}},
-    {"program": "a" * 3999},
-    {"code": "1", "cwd": "a" * 3999},
-]
-
-
-def test_what_no_process_can_be_given_is_refused() -> None:
-    async def work(tools: Tools) -> None:
-        for arguments in NO_PROCESS:
-            refusal = await tools.refused("run", **arguments)
-            assert "did not foresee" not in refusal and "next: " in refusal, arguments
 
     with_server(work)
 
