@@ -55,7 +55,7 @@ def test_output_of_a_debug_console_comes_once(client: Client, program: Write) ->
         ({}, "one\ntwo\n"),
         ({"redirectOutput": False}, ""),
         ({"console": "integratedTerminal"}, "one\n"),
-        ({"externalConsole": True}, "one\n"),
+        pytest.param({"externalConsole": True}, "one\n", marks=pytest.mark.exhaustive),
         ({"console": "integratedTerminal", "redirectOutput": True}, "one\ntwo\n"),
     ],
 )

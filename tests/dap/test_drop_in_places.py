@@ -15,20 +15,21 @@ from tests.dap.test_launch import finish
 Write = Callable[..., Path]
 
 
-@pytest.mark.parametrize("name", ["step", "far", "late"])
-def test_a_function_breakpoint_on_a_bare_python_name(client: Client, program: Write, name: str) -> None:
+def test_function_breakpoints_on_bare_python_names(client: Client, program: Write) -> None:
     program("def far(n):\n    return n\n", "helpers.py")
     program("def late(n):\n    return n\n", "plugin.py")
     path = program(
         "import helpers, importlib\nclass Model:\n    def step(self, n):\n        return n\n"
         "Model().step(1)\nhelpers.far(2)\nimportlib.import_module('plugin').late(3)\n"
     )
-    (answer,) = client.start({"program": str(path)}, functions=[name])["functions"]
-    stop = client.stopped(reason="function breakpoint")
-    assert stop["hitBreakpointIds"] == [answer["id"]]
-    assert client.stack(stop["threadId"])[0]["name"].rpartition(".")[2] == name
-    assert "library" not in answer.get("message", "")
-    client.go("continue", stop["threadId"])
+    names = ["step", "far", "late"]
+    answers = client.start({"program": str(path)}, functions=names)["functions"]
+    for name, answer in zip(names, answers, strict=True):
+        stop = client.stopped(reason="function breakpoint")
+        assert stop["hitBreakpointIds"] == [answer["id"]]
+        assert client.stack(stop["threadId"])[0]["name"].rpartition(".")[2] == name
+        assert "library" not in answer.get("message", "")
+        client.go("continue", stop["threadId"])
     assert finish(client) == 0
 
 
@@ -143,10 +144,12 @@ def test_lines_of_a_file_stand_for_code_of_another_name(client: Client, program:
     assert finish(client) == 0
 
 
-def test_what_runs_there_is_told(client: Client, program: Write) -> None:
+def test_what_runs_there_is_told_and_a_map_without_cells_maps_none(client: Client, program: Write) -> None:
     path = program("x = 1\ny = 2\n")
     client.start({"program": str(path)}, lines={path: [2]})
-    client.stopped()
+    thread = client.stopped()["threadId"]
+    client.request("setPydevdSourceMap", {"source": {"path": str(path)}})
+    assert client.evaluate("x + 1", client.stack(thread)[0])["result"] == "2"
     told = client.request("debugpySystemInfo")
     assert told["debugpy"]["version"] == version("debugpy")
     assert told["process"]["executable"] == sys.executable
@@ -197,13 +200,3 @@ def test_of_two_conditions_one_may_fail(client: Client, program: Write) -> None:
         client.go("continue", stop["threadId"])
     else:
         pytest.fail("the other condition did not stop")
-
-
-def test_a_map_of_cells_without_cells_maps_none(client: Client, program: Write) -> None:
-    path = program("x = 1\ny = 2\n")
-    client.start({"program": str(path)}, lines={path: [2]})
-    thread = client.stopped()["threadId"]
-    client.request("setPydevdSourceMap", {"source": {"path": str(path)}})
-    assert client.evaluate("x + 1", client.stack(thread)[0])["result"] == "2"
-    client.go("continue", thread)
-    assert finish(client) == 0

@@ -183,7 +183,7 @@ def test_terminate_can_be_an_interrupt(client: Client, program: Write) -> None:
             ("import os; os._exit(6)", 6, ""),
             ("syntax error", 1, "SyntaxError"),
         ],
-        4,
+        3,
     ),
 )
 def test_how_it_ended(client: Client, code: str, status: int, text: str) -> None:

@@ -324,6 +324,7 @@ def test_a_native_stop_in_an_expression_leads_back_to_the_python_stop(tmp_path: 
 
 
 @pytest.mark.torch
+@pytest.mark.exhaustive  # tests/cli/test_walkthrough.py walks it at the prompt
 def test_the_walk_through(operators: OperatorTable, capfd: pytest.CaptureFixture[str]) -> None:
     async def work(driver: Driver) -> None:
         stop = await driver.stop()
