@@ -176,6 +176,7 @@ def test_the_way_from_a_function_to_its_kernels(compiled: Path) -> None:
     missing.complains("computes nothing", "scale, step")
 
 
+@pytest.mark.exhaustive  # tests/dap/test_pure.py has the name and the option
 def test_an_editor_is_told_what_a_frame_computes(compiled: Path, client: Client) -> None:
     settings = {"TORCHINDUCTOR_CACHE_DIR": str(compiled)}
     client.start({"program": str(SAMPLE), "compiledDebug": True, "env": settings}, functions=[SUMMED])

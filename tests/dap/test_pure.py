@@ -23,7 +23,16 @@ from dualdbg.dap.options import OPTIONS
 from dualdbg.dap.presentation import bodies
 from dualdbg.dap.requests.sources import tell_python_modules
 from dualdbg.errors import EngineLost, SpecError, StaleHandle, UsageError
-from dualdbg.model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, State
+from dualdbg.known.generated_code import COMPILED_DEBUG
+from dualdbg.model import (
+    Breakpoint,
+    BreakpointKind,
+    BreakpointSpec,
+    BreakpointState,
+    NativeFrame,
+    ProgramLine,
+    State,
+)
 from dualdbg.session.breakpoints.exception_filters import exception_arguments
 from dualdbg.symbols.locspec.hit_conditions import check_hit_condition, hit_counts
 from tests.support import ROOT
@@ -228,3 +237,12 @@ def test_what_may_not_stop_is_not_verified() -> None:
     row = Breakpoint(1, spec, BreakpointState.UNCERTAIN, message="it may never stop")
     body = bodies.breakpoint(row, Client(), lambda path: {"path": path})
     assert not body["verified"] and body["message"] == "it may never stop"
+
+
+def test_kernels_of_torch_compile_are_named_with_the_lines_that_they_compute() -> None:
+    lines = tuple(ProgramLine("/home/model.py", line, "step", "") for line in (16, 17))
+    row = NativeFrame(0, 0x1000, "kernel", "/tmp/kernel.so", computes=lines)
+    assert bodies.frame(1, row, None, None, Client())["name"] == "kernel [computes model.py:16-17]"
+    given = {"code": "1", "compiledDebug": True, "env": {"INDUCTOR_PROVENANCE": "0"}}
+    environment = read_configuration(Arguments("launch", given)).env
+    assert environment == {**dict(COMPILED_DEBUG), "INDUCTOR_PROVENANCE": "0"}

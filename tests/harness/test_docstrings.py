@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import builtins
+import gc
 import importlib
 import io
 from collections import defaultdict
@@ -115,12 +116,14 @@ def imported_by(module: str, node: ast.ImportFrom, is_package: bool) -> Iterator
 def read(package: Path) -> list[Module]:
     """The modules below a folder; they are named from the folder's own name on."""
     found = []
+    gc.disable()  # which would look at a million nodes again and again
     for path in sorted(package.rglob("*.py")):
         if path.match(GENERATED):
             continue
         parts = path.relative_to(package.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found.append(Module(name, path, ast.parse(path.read_text(encoding="utf-8"))))
+    gc.enable()
     return found
 
 
