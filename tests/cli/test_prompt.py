@@ -108,7 +108,7 @@ def test_ctrl_c_pauses_python_code(program: Write) -> None:
         quit_session(screen)
 
 
-def test_ctrl_c_pauses_native_code(program: Write) -> None:
+def test_ctrl_c_pauses_native_code_and_a_second_one_offers_to_quit(program: Write) -> None:
     with terminal("run", program(SLEEP)) as screen:
         screen.expect("ready")
         screen.control("c")
@@ -117,14 +117,6 @@ def test_ctrl_c_pauses_native_code(program: Write) -> None:
         screen.run_on("c")
         screen.control("c")
         assert "* Paused: native" in screen.prompt()
-        quit_session(screen)
-
-
-def test_a_second_ctrl_c_offers_to_quit(program: Write) -> None:
-    with terminal("run", program(SLEEP)) as screen:
-        screen.expect("ready")
-        screen.control("c")
-        screen.prompt()
         screen.control("c")
         assert "Quit?" in screen.question()
         screen.send("n")
@@ -145,15 +137,64 @@ def test_a_second_ctrl_c_offers_to_quit(program: Write) -> None:
         assert screen.finish()[0] == 0
 
 
-def test_ctrl_c_at_the_prompt_cancels_the_line(program: Write) -> None:
-    with terminal("run", "--stop-on-entry", program(ASKS)) as screen:
+@pytest.mark.smoke
+def test_lines_are_cancelled_refused_completed_and_done(program: Write) -> None:
+    path = program(ASKS)
+    with terminal("run", "--stop-on-entry", path, cwd=path.parent) as screen:
         screen.prompt()
-        screen.type("kill")
-        screen.expect("kill")
-        screen.control("c")
-        screen.prompt()
-        assert "#0 py   <module>" in screen.ask("bt")
-        quit_session(screen)
+        ctrl_c_cancels_the_line(screen)
+        files_and_functions_are_completed(screen)
+        screen.ask("delete")
+        mistakes_are_survived(screen)
+        screen.send("kill")
+        status, rest = screen.finish()
+        assert status == 137 and "SIGKILL" in rest
+
+
+def ctrl_c_cancels_the_line(screen: Terminal) -> None:
+    screen.type("kill")
+    screen.expect("kill")
+    screen.control("c")
+    screen.prompt()
+    assert "#0 py   <module>" in screen.ask("bt")
+
+
+def mistakes_are_survived(screen: Terminal) -> None:
+    for line, answer in [
+        ("contniue", "nearest: continue"),
+        ("b", "No breakpoints."),
+        ("b nosuch.py:1", "there is no file nosuch.py"),
+        ("b xx(", "is not closed"),
+        ("delete 7", "there is no breakpoint 7"),
+        ("frame 99", "there is no frame 99"),
+        ("frame x", "wants a number"),
+        ("up", "outermost"),
+        ("p", "wants an expression"),
+        ("p 1/0", "ZeroDivisionError"),
+        ("list nosuch.py:1", "there is no file nosuch.py"),
+        ("info nosuch", "info does not know"),
+        ("gdb continue", "type continue"),
+        ("gdb", "wants a command"),
+        ("thread 1", "no thread is called"),
+        ("help nosuch", "there is no command"),
+        ("next x", "wants a number"),
+        ("continue 3", "takes no argument"),
+        ("#", "is no command"),
+    ]:
+        said = screen.ask(line)
+        assert answer in said, (line, said)
+        assert "Traceback" not in said or line == "p 1/0"
+
+
+def files_and_functions_are_completed(screen: Terminal) -> None:
+    screen.type("b prog\t")
+    screen.expect("program.py")
+    screen.type(":3\r")
+    assert "Breakpoint 1 (program.py:3): program.py:3" in screen.prompt()
+    screen.type("tbreak PyOS_FSPa\t")
+    screen.expect("PyOS_FSPath")
+    screen.type("\r")
+    assert "Breakpoint 2 (PyOS_FSPath)" in screen.prompt()
 
 
 def test_a_program_that_reads_the_terminal(program: Write) -> None:
@@ -221,57 +262,6 @@ def test_an_empty_line_repeats_steps_and_goes_on_with_list(program: Write) -> No
         quit_session(screen)
 
 
-def test_the_session_survives_every_mistake(program: Write) -> None:
-    with terminal("run", "--stop-on-entry", program(ASKS)) as screen:
-        screen.prompt()
-        for line, answer in [
-            ("contniue", "nearest: continue"),
-            ("b", "No breakpoints."),
-            ("b nosuch.py:1", "there is no file nosuch.py"),
-            ("b xx(", "is not closed"),
-            ("delete 7", "there is no breakpoint 7"),
-            ("frame 99", "there is no frame 99"),
-            ("frame x", "wants a number"),
-            ("up", "outermost"),
-            ("p", "wants an expression"),
-            ("p 1/0", "ZeroDivisionError"),
-            ("list nosuch.py:1", "there is no file nosuch.py"),
-            ("info nosuch", "info does not know"),
-            ("gdb continue", "type continue"),
-            ("gdb", "wants a command"),
-            ("thread 1", "no thread is called"),
-            ("help nosuch", "there is no command"),
-            ("next x", "wants a number"),
-            ("continue 3", "takes no argument"),
-            ("#", "is no command"),
-        ]:
-            said = screen.ask(line)
-            assert answer in said, (line, said)
-            assert "Traceback" not in said or line == "p 1/0"
-        quit_session(screen)
-
-
-def test_completion_by_tab(program: Write) -> None:
-    path = program(ASKS)
-    with terminal("run", "--stop-on-entry", path, cwd=path.parent) as screen:
-        screen.prompt()
-        screen.type("b prog\t")
-        screen.expect("program.py")
-        screen.type(":3\r")
-        assert "Breakpoint 1 (program.py:3): program.py:3" in screen.prompt()
-        quit_session(screen)
-
-
-def test_functions_complete_too(program: Write) -> None:
-    with terminal("run", "--stop-on-entry", program(ASKS)) as screen:
-        screen.prompt()
-        screen.type("tbreak PyOS_FSPa\t")
-        screen.expect("PyOS_FSPath")
-        screen.type("\r")
-        assert "Breakpoint 1 (PyOS_FSPath)" in screen.prompt()
-        quit_session(screen)
-
-
 MODEL = """\
 import os
 class Model:
@@ -330,14 +320,6 @@ def test_history_is_kept_and_searched(program: Write, tmp_path: Path) -> None:
         screen.type("\r")  # takes what was found
         assert "42" in screen.ask("")
         quit_session(screen)
-
-
-def test_the_end_of_the_program_ends_the_prompt(program: Write) -> None:
-    with terminal("run", "--stop-on-entry", program("import time\n")) as screen:
-        screen.prompt()
-        screen.send("kill")
-        status, rest = screen.finish()
-        assert status == 137 and "SIGKILL" in rest
 
 
 def test_40_columns(program: Write) -> None:
