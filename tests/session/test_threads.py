@@ -62,21 +62,7 @@ async def counts(driver: Driver) -> tuple[int, int]:
     return int(one), int(two)
 
 
-def test_the_list_says_who_holds_the_gil_and_what_each_does(counting: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        stop = await driver.stop()
-        rows = await driver.session.inspector.threads()
-        assert [row.python_name for row in rows] == ["MainThread", "one", "two"]
-        assert rows[0].tid == stop.thread.tid and rows[0].holds_gil and rows[0].state == "capi_add"
-        assert [row.holds_gil for row in rows[1:]] == [False, False]
-        waiting = [row for row in rows[1:] if row.waits_for_gil]
-        assert waiting and all(row.state and ".py:" in row.state for row in waiting)
-        await driver.session.kill()
-
-    run_session(work, counting, "capi_add", env=env)
-
-
-def test_a_frozen_thread_stands_while_the_others_run(counting: Path, env: Env) -> None:
+def test_a_frozen_thread_stands_while_the_others_run_and_another_one_steps(counting: Path, env: Env) -> None:
     async def work(driver: Driver) -> None:
         await driver.stop()
         session = driver.session
@@ -96,14 +82,31 @@ def test_a_frozen_thread_stands_while_the_others_run(counting: Path, env: Env) -
         while (await counts(driver))[0] == second[0] and time.monotonic() < deadline:
             await driver.resume()
         assert (await counts(driver))[0] > second[0]
+        assert session.state is State.PYTHON_STOPPED
+        two = (await called(driver, "two")).tid
+        for row in session.breakpoints.all():
+            await session.breakpoints.remove(row.id)
+        for kind in ("next", "next", "step"):
+            await session.step(kind, tid=two)
+            stop = await driver.stop()
+            entered = kind == "step" and name(stop.frame) == "capi_scale"  # where it stands on that line
+            assert stop.thread.tid == two and (entered or name(stop.frame).startswith("counting.py:")), stop
         await session.kill()
 
     run_session(work, counting, "counting.py:16", env=env)
 
 
-def test_who_may_not_be_frozen_and_nobody_is_after_detaching(counting: Path, env: Env) -> None:
+def test_the_list_says_who_holds_the_gil_who_may_not_be_frozen_and_nobody_is_after_detaching(
+    counting: Path, env: Env
+) -> None:
     async def work(driver: Driver) -> int:
         stop = await driver.stop()
+        rows = await driver.session.inspector.threads()
+        assert [row.python_name for row in rows] == ["MainThread", "one", "two"]
+        assert rows[0].tid == stop.thread.tid and rows[0].holds_gil and rows[0].state == "capi_add"
+        assert [row.holds_gil for row in rows[1:]] == [False, False]
+        waiting = [row for row in rows[1:] if row.waits_for_gil]
+        assert waiting and all(row.state and ".py:" in row.state for row in waiting)
         freezer = driver.session.freezer
         with pytest.raises(WrongState, match="the one that stopped"):
             await freezer.freeze([stop.thread.tid])
@@ -162,24 +165,6 @@ def test_a_step_of_another_thread_at_a_native_stop(tmp_path: Path, env: Env) -> 
         assert (await driver.finish_run()).code == 0
 
     run_session(work, script, "capi_add", env=env)
-
-
-def test_a_step_of_another_thread_at_a_python_stop(counting: Path, env: Env) -> None:
-    async def work(driver: Driver) -> None:
-        await driver.stop()
-        session = driver.session
-        assert session.state is State.PYTHON_STOPPED
-        two = (await called(driver, "two")).tid
-        for row in session.breakpoints.all():
-            await session.breakpoints.remove(row.id)
-        for kind in ("next", "next", "step"):
-            await session.step(kind, tid=two)
-            stop = await driver.stop()
-            entered = kind == "step" and name(stop.frame) == "capi_scale"  # where it stands on that line
-            assert stop.thread.tid == two and (entered or name(stop.frame).startswith("counting.py:")), stop
-        await driver.session.kill()
-
-    run_session(work, counting, "counting.py:16", env=env)
 
 
 def test_a_thread_of_the_program_is_one_thread_to_gdb(tmp_path: Path) -> None:
