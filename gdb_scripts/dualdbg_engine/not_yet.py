@@ -7,13 +7,16 @@ before the instruction that moves it. What gdb reads there is of an earlier call
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import gdb
 
 from .threads import WORD
 
-_PART_OF_ARGUMENT = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_]\w*|\[\d+\])*")
+_NAMES = re.compile(
+    r"(?<![\w.$:&])(?<!->)[A-Za-z_]\w*"
+)  # whose values an expression needs: not those of members
 
 
 def is_not_yet(frame: gdb.Frame, value: "gdb.Value | Exception") -> bool:
@@ -26,21 +29,17 @@ def is_not_yet(frame: gdb.Frame, value: "gdb.Value | Exception") -> bool:
         return False
 
 
-def is_of_argument(frame: gdb.Frame, expression: str) -> bool:
-    """Whether an expression is an argument of the frame, or a part of it without a pointer in between."""
-    found = _PART_OF_ARGUMENT.fullmatch(expression)
-    if found is None:
-        return False
-    try:
-        block: "gdb.Block | None" = frame.block()
-    except RuntimeError:  # no debug info
-        return False
+def argument_not_yet(frame: gdb.Frame, expression: str) -> "gdb.Symbol | None":
+    """The argument in an expression of which :func:`is_not_yet` holds; what it leads to is not there yet either."""
+    names = _NAMES.findall(expression) if _is_at_entry(frame) else ()
+    block = frame.block() if names else None
     while block is not None:
         for symbol in block:
-            if symbol.name == found[1]:
-                return bool(symbol.is_argument)
+            with contextlib.suppress(gdb.error, RuntimeError):  # it has no value
+                if symbol.is_argument and symbol.name in names and is_not_yet(frame, symbol.value(frame)):
+                    return symbol
         block = block.superblock if block.function is None else None
-    return False
+    return None
 
 
 def _end_of_frame(frame: gdb.Frame) -> int:

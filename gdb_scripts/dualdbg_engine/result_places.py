@@ -30,6 +30,18 @@ _INTEGERS = (
 X87 = ("st0",)
 # Of a class in gdb's ptype: what a compiler makes trivial only where the author has written none, or "= default".
 _SPECIAL = r"^\s*(?:%s\((?:const )?[\w:]*%s(?:<.*>)? ?&&?\)|~%s\((?:void)?\));"
+# What the library declares for its templates; gdb 13 does not tell of a declaration that it is "= default".
+_OF_LIBRARY = re.compile(r"std::(?:\w+::)*(\w+)<")
+_AS_ITS_PARTS = (
+    "pair",
+    "__pair_base",
+    "duration",
+    "time_point",
+    "reference_wrapper",
+    "span",
+    "basic_string_view",
+)
+_NEVER_TRIVIAL = ("unique_ptr", "shared_ptr", "weak_ptr", "function", "basic_string", "vector", "deque")
 
 
 class Place(NamedTuple):
@@ -175,6 +187,9 @@ def _is_trivial_itself(type_: gdb.Type) -> "Optional[bool]":
     whole = type_.name
     if whole is None:
         return True  # it has no name, so it has no constructor
+    of_library = _OF_LIBRARY.match(whole)
+    if of_library is not None and of_library[1] in _AS_ITS_PARTS + _NEVER_TRIVIAL:
+        return of_library[1] in _AS_ITS_PARTS
     gdb.set_convenience_variable(
         "dualdbg_result", gdb.Value(bytes(max(type_.sizeof, 1))[: type_.sizeof], type_)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from typing import Any, Dict, Iterator, Tuple, Union
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
 
 import gdb
 from dualdbg_helpers import cython_frames, in_time, language
@@ -28,18 +28,36 @@ from dualdbg_shared.requests.values import (
     NativeVariable,
 )
 
-from .calls import undisturbed
-from .not_yet import is_not_yet, is_of_argument
+from .calls import settings, undisturbed
+from .not_yet import argument_not_yet, is_not_yet
 from .registry import answers
 from .threads import WORD, find_frame
 from .undecided import is_undecided
 
-_Kept = Union[gdb.Value, int]  # an int is the address of a Python object
+_Thing = Union[gdb.Value, int]  # an int is the address of a Python object
+
+
+class _Kept(NamedTuple):
+    """What a handle stands for, and how it was shown."""
+
+    thing: _Thing
+    language: str
+    style: str  # gdb's letter of the format; empty: the usual one
+    expression: Optional[str]  # what evaluates to it in the frame, where something does
+    frame: Optional[gdb.Frame]
+
+
+class _Part(NamedTuple):
+    """A child of a value. ``is_base``: it is what an object has from a base class, not an object by itself."""
+
+    name: str
+    value: gdb.Value
+    is_base: bool = False
+    is_bits: bool = False  # a bit-field, which has no address
+    key: Optional[str] = None  # of a map's entry: what stands in brackets for it, where something does
+
 
 _kept: Dict[int, _Kept] = {}
-_languages: Dict[int, str] = {}  # in which the value of a handle was shown
-_styles: Dict[int, str] = {}  # gdb's letter of the format in which it was shown; empty: the usual one
-_expressions: Dict[int, str] = {}  # what evaluates to the value of a handle, where something does
 _WORDS = re.compile(r"[\w$.\[\]>:-]+$")  # an expression that needs no brackets before a member
 _numbers = itertools.count()  # no number is used twice, so a forgotten one means nothing
 
@@ -47,21 +65,29 @@ _TEXT: Dict[str, Any] = {"max_elements": 200, "repeat_threshold": 10, "max_depth
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY)
 _REST = "..."  # the name of a row for children that are not shown
 _REFERENCES = {gdb.TYPE_CODE_REF: " &", gdb.TYPE_CODE_RVALUE_REF: " &&"}
+_CONSTANT = (gdb.SYMBOL_LOC_CONST, gdb.SYMBOL_LOC_CONST_BYTES)  # variables of which only the value is left
+_COMPILERS = ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__")  # static variables that nobody has written
+_PLACE = re.compile(r"\[\d+\]|\(\d+, \d+\)")  # the name of an element, by which it can be asked for
+_KEY = re.compile(r'-?\d+|true|false|"[^"\\]*"')  # the text of a key, by which its entry can be asked for
+_MAP = re.compile(r"std::(?:__\w+::)?(?:unordered_)?map<")  # what :mod:`chains` finds the entry of a key in
+_LAST_MEMBER = re.compile(r"([\w.>\[\]:-]+?)(?:\.|->)(\w+)")
+_NO_CALLS = {"may-call-functions": False}
 
 
-def keep(value: _Kept, style: str = "", expression: "str | None" = None) -> int:
+def keep(value: _Thing, style: str = "", expression: "str | None" = None) -> int:
     """A handle for a value, or for the Python object at an address."""
     handle = next(_numbers)
-    _kept[handle] = value
-    _languages[handle] = language.current()
-    _styles[handle] = style
-    if expression is not None:
-        _expressions[handle] = expression
+    frame = gdb.selected_frame() if expression is not None else None
+    _kept[handle] = _Kept(value, language.current(), style, expression, frame)
     return handle
 
 
-def kept_value(handle: int) -> _Kept:
+def kept_value(handle: int) -> _Thing:
     """What a handle stands for. Raises GdbError for one that was forgotten."""
+    return _kept_as(handle).thing
+
+
+def _kept_as(handle: int) -> _Kept:
     if handle not in _kept:
         raise gdb.GdbError("that value belongs to an earlier stop")
     return _kept[handle]
@@ -75,9 +101,6 @@ def allow_calls(allowed: bool) -> None:
 @answers(ForgetValues)
 def forget_values() -> None:
     _kept.clear()
-    _languages.clear()
-    _styles.clear()
-    _expressions.clear()
 
 
 @answers(ListVariables)
@@ -98,20 +121,27 @@ def variables(gdb_thread: int, level: int, style: str = "") -> list[NativeVariab
     seen: set[str] = set()
     while block is not None:
         for symbol in block:
-            if symbol.name in seen or not (symbol.is_argument or symbol.is_variable):
+            if symbol.name in seen or not _is_variable(symbol):
                 continue
-            has_none = symbol.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT  # which is worth knowing
-            if symbol.needs_frame or symbol.is_argument or has_none:
-                seen.add(symbol.name)
-                value = _read(symbol, frame)
-                if symbol.is_argument and is_not_yet(frame, value):
-                    rows.append(_row_of_none(symbol.name, symbol.type, NOT_YET))
-                else:
-                    rows.append(_value_row(symbol.name, value, style=style, expression=symbol.name))
+            seen.add(symbol.name)
+            value = _read(symbol, frame)
+            if symbol.is_argument and is_not_yet(frame, value):
+                rows.append(_row_of_none(symbol.name, symbol.type, NOT_YET))
+            else:
+                rows.append(_checked_row(_Part(symbol.name, value), style, symbol.name))
         if block.function is not None:
             break
         block = block.superblock
     return rows
+
+
+def _is_variable(symbol: gdb.Symbol) -> bool:
+    """Whether a symbol of a function's block is an argument or a variable of the author's, constant or not."""
+    if symbol.addr_class not in _CONSTANT:
+        return symbol.is_argument or (symbol.is_variable and symbol.name not in _COMPILERS)
+    type_ = symbol.type.strip_typedefs()
+    is_enumerator = type_.code == gdb.TYPE_CODE_ENUM and symbol.name in [one.name for one in type_.fields()]
+    return not is_enumerator
 
 
 @answers(ListArgumentNames)
@@ -158,51 +188,90 @@ def evaluation(
 
     whole: "str | None" = expression if _WORDS.match(expression) else "(%s)" % expression
     name, whole = (expression, whole) if stands_for is None else (stands_for, None)
+    unset = argument_not_yet(frame, expression)
+    if unset is not None:
+        return _row_of_none(name, unset.type if unset.name == expression else None, NOT_YET)
     with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
         value = chains.evaluate(expression)
-        if is_of_argument(frame, expression) and is_not_yet(frame, value):
-            return _row_of_none(name, value.type, NOT_YET)
-        return _value_row(name, value, style=style, expression=whole)
+        return _value_row(name, value, style=style, expression=whole, is_bits=_means_bits(expression))
+
+
+def _means_bits(expression: str) -> bool:
+    """Whether an expression that has a value is a bit-field: the last member that it names is one."""
+    found = _LAST_MEMBER.fullmatch(expression)
+    if found is None:
+        return False
+    from dualdbg_helpers import chains
+
+    try:
+        owner = chains.evaluate(found[1])
+        return any(part.name == found[2] and part.is_bits for part in _parts(owner))
+    except (gdb.error, RuntimeError):
+        return False
 
 
 @answers(ListChildren)
 def children(handle: int, offset: int, limit: int, style: str = "") -> list[NativeVariable]:
-    value = kept_value(handle)
+    kept = _kept_as(handle)
+    value, whole = kept.thing, kept.expression
     if isinstance(value, int):
         return _object_rows(value, offset, limit)
+    if kept.frame is not None and kept.frame.is_valid():
+        kept.frame.select()
     rows: list[NativeVariable] = []
-    with language.as_of(_languages[handle]):
-        members = itertools.islice(_parts(value), offset, offset + limit)
-        style = style or _styles[handle]
-        whole = _expressions.get(handle)
+    with language.as_of(kept.language):
+        parts = itertools.islice(_parts(value), offset, offset + limit)
+        style = style or kept.style
         while True:
             try:
-                found, is_late = in_time.within(lambda: next(members, None))
+                part, is_late = in_time.within(lambda: next(parts, None))
             except Exception as error:  # whatever a printer of the user raises
                 return [*rows, _value_row(_REST, error)]
-            if found is None:
+            if part is None:
                 return [*rows, _row_of_none(_REST, None, in_time.TOO_LONG)] if is_late else rows
-            name, member, is_part = found
-            rows.append(_value_row(name, member, is_part, style, _part_of(whole, value, name, is_part)))
+            rows.append(_checked_row(part, style, _expression_of(whole, value, part)))
 
 
-def _part_of(whole: "str | None", value: gdb.Value, name: str, is_part: bool) -> "str | None":
-    """What evaluates to a child of the value of the expression ``whole``; None where gdb has no words for it."""
+def _expression_of(whole: "str | None", value: gdb.Value, part: _Part) -> "str | None":
+    """What may evaluate to a child of the value of the expression ``whole``; None where gdb has no words for it."""
     if whole is None:
         return None
-    type_ = value.type.strip_typedefs()
-    is_pointer = type_.code == gdb.TYPE_CODE_PTR
-    if is_part:  # from a base class
-        return "(*(%s *)%s%s)" % (name, "" if is_pointer else "&", whole)
-    if name.startswith("["):
-        return ("(*%s)" % whole if is_pointer else whole) + name
-    if not name.isidentifier() or _has_children_of_a_printer(value):
-        return None
-    return whole + ("->" if is_pointer else ".") + name
+    is_pointer = value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR
+    if part.is_base:
+        return "(*(%s *)%s%s)" % (part.name, "" if is_pointer else "&", whole)
+    place = "[%s]" % part.key if part.key is not None else part.name
+    if part.key is not None or _PLACE.fullmatch(place):
+        return ("(*%s)" % whole if is_pointer else whole) + place
+    return whole + ("->" if is_pointer else ".") + part.name if part.name.isidentifier() else None
 
 
-def _has_children_of_a_printer(value: gdb.Value) -> bool:
-    return hasattr(gdb.default_visualizer(value), "children")
+def _checked_row(part: _Part, style: str, expression: "str | None") -> NativeVariable:
+    """The row of a child or a variable, with ``expression`` where that evaluates to it and to nothing else."""
+    # The entries of a map are searched one by one for a key: these are not asked for.
+    if expression is not None and part.key is None and not _means(expression, part.value):
+        expression = None
+    return _value_row(part.name, part.value, part.is_base, style, expression, part.is_bits)
+
+
+def _means(expression: str, value: gdb.Value) -> bool:
+    """Whether an expression evaluates to this value in the selected frame, without a call."""
+    from dualdbg_helpers import chains
+
+    def look() -> bool:
+        with settings(_NO_CALLS):
+            found = chains.evaluate(expression)
+        if str(found.type.unqualified()) != str(value.type.unqualified()):
+            return False
+        if found.address is None or value.address is None:
+            return bool(found.format_string(raw=True) == value.format_string(raw=True))
+        return bool(found.address == value.address)
+
+    try:
+        return bool(in_time.within(look)[0])
+    except (
+        Exception
+    ):  # whatever gdb, or a printer of the user, says of it: it is no expression for that value
+        return False
 
 
 def _object_rows(address: int, offset: int, limit: int) -> list[NativeVariable]:
@@ -249,32 +318,64 @@ def load_printers() -> None:
 def _value_row(
     name: str,
     value: gdb.Value | Exception,
-    is_part: bool = False,
+    is_base: bool = False,
     style: str = "",
     expression: "str | None" = None,
+    is_bits: bool = False,
 ) -> NativeVariable:
-    """``is_part``: it is the part of an object that comes from a base class, not an object by itself.
-
-    ``expression`` evaluates to it; ``style`` is as in :func:`variables`.
+    """``expression`` evaluates to it; ``is_base`` and ``is_bits`` are as in :class:`_Part`, ``style`` as in
+    :func:`variables`.
     """
     if isinstance(value, Exception):
         return NativeVariable(name, "", "<%s>" % value, None, None)
     if value.is_optimized_out:  # printers would read memory that holds no value
         return _row_of_none(name, value.type, "<optimized out>")
     declared = value.type
-    value, text = _shown(value, is_part, style)
-    try:
-        address = int(value.address) if value.address is not None else None
-    except (gdb.error, RuntimeError):
-        address = None
+    value, text = _shown(value, is_base, style)
+    address = None if is_bits else _address_of(value)
     handle = None
     try:
         if in_time.within(lambda: _expands(value))[0]:
-            handle = keep(int(value) if _is_python_object(value.type) else value, style, expression)
+            thing = int(value) if _is_python_object(value.type) else value
+            handle = keep(thing, style, _as_shown(expression, declared, value.type))
+            if is_base and _is_shown_as_another(value):
+                expression = None  # it evaluates to the whole object
     except Exception:  # what it leads to cannot be read: the text says so
         pass
     type_ = type_name(value.type) + _reference_to(value.type, declared)
     return NativeVariable(name, type_, text, handle, address, expression)
+
+
+def _address_of(value: gdb.Value) -> "int | None":
+    """Where an editor looks at the memory of a value: what a pointer points to, not the pointer itself."""
+    try:
+        place = _pointer_to(value)
+        return None if place is None else int(place) & WORD
+    except (gdb.error, RuntimeError):
+        return None
+
+
+def _pointer_to(value: gdb.Value) -> "gdb.Value | None":
+    """A pointer itself; to any other value one, where it is in memory."""
+    return value if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR else value.address
+
+
+def _as_shown(expression: "str | None", declared: gdb.Type, shown: gdb.Type) -> "str | None":
+    """An expression for an object as it is shown: of its own class, where it was declared as one of a base."""
+    plain_type = declared.strip_typedefs()
+    if plain_type.code in _REFERENCES:
+        declared = plain_type.target()
+    if expression is None or str(declared.unqualified()) == str(shown.unqualified()):
+        return expression
+    is_pointer = shown.strip_typedefs().code == gdb.TYPE_CODE_PTR
+    return ("((%s)%s)" if is_pointer else "(*(%s *)&%s)") % (shown, expression)
+
+
+def _is_shown_as_another(value: gdb.Value) -> bool:
+    """Whether an object by itself would be shown as one of another class."""
+    from dualdbg_helpers.actual import actual
+
+    return str(actual(value)[0].type) != str(value.type)
 
 
 def _row_of_none(name: str, type_: "gdb.Type | None", why: str) -> NativeVariable:
@@ -288,7 +389,7 @@ def shown_text(value: gdb.Value) -> str:
     return _shown(value, False, "")[1]
 
 
-def _shown(value: gdb.Value, is_part: bool, style: str) -> Tuple[gdb.Value, str]:
+def _shown(value: gdb.Value, is_base: bool, style: str) -> Tuple[gdb.Value, str]:
     """The value as the object that it really is, and its text."""
     load_printers()
     from dualdbg_helpers.actual import actual
@@ -297,7 +398,7 @@ def _shown(value: gdb.Value, is_part: bool, style: str) -> Tuple[gdb.Value, str]
 
     def write() -> None:
         nonlocal value, note, text
-        if not is_part:
+        if not is_base:
             value, note = actual(value)
         text = value.format_string(**_TEXT, **({"format": style} if style else {}))
         printer = None if text else gdb.default_visualizer(value)
@@ -353,17 +454,15 @@ def _expands(value: gdb.Value) -> bool:
     return type_.code in _COMPOUND
 
 
-def _members(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value]]:
-    for name, member, _ in _parts(value):
-        yield name, member
-
-
-def _parts(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value, bool]]:
-    """What is inside of a value, by name; and whether that is what the object has from a base class."""
+def _parts(value: gdb.Value) -> Iterator[_Part]:
+    """What is inside of a value, by name."""
     printer = gdb.default_visualizer(value)
     if printer is not None and hasattr(printer, "children"):
-        for name, child in printer.children():
-            yield name, child if isinstance(child, gdb.Value) else gdb.Value(child), False
+        is_map = hasattr(printer, "display_hint") and printer.display_hint() == "map"
+        found = iter(printer.children())
+        has_keys = _MAP.match(value.type.strip_typedefs().unqualified().name or "") is not None
+        parts = (_Part(name, _as_value(child)) for name, child in found)
+        yield from _entries(found, has_keys) if is_map else parts
         return
     type_ = value.type.strip_typedefs()
     if type_.code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF, gdb.TYPE_CODE_PTR):
@@ -372,17 +471,44 @@ def _parts(value: gdb.Value) -> Iterator[Tuple[str, gdb.Value, bool]]:
     if type_.code == gdb.TYPE_CODE_ARRAY:
         low, high = type_.range()
         for index in range(low, high + 1):
-            yield "[%d]" % index, value[index], False
+            yield _Part("[%d]" % index, value[index])
         return
     for field in type_.fields():
         if hasattr(field, "bitpos"):
-            yield field.name or "<anonymous>", value[field], field.is_base_class
+            is_bits = bool(field.bitsize) and not field.is_base_class
+            yield _Part(field.name or "<anonymous>", value[field], field.is_base_class, is_bits)
 
 
-def _member(handle: int, name: str) -> gdb.Value:
+def _entries(found: "Iterator[Tuple[str, Any]]", has_keys: bool) -> Iterator[_Part]:
+    """The entries of a map by their keys; its printer tells keys and values in turn.
+
+    ``has_keys``: an entry can be asked for by its key.
+    """
+    before, times = None, 0
+    for (name, key), entry in itertools.zip_longest(found, found):
+        if entry is None:
+            yield _Part(
+                name, _as_value(key)
+            )  # no map: a printer may have the hint of what is in its only child
+            return
+        text = key if isinstance(key, str) else _as_value(key).format_string(**_TEXT)
+        times = times + 1 if text == before else 1
+        before = text
+        if times == 1:
+            key = text if has_keys and _KEY.fullmatch(text) else None
+            yield _Part("[%s]" % text, _as_value(entry[1]), key=key)
+        else:  # a multimap has several under one key
+            yield _Part("[%s] #%d" % (text, times), _as_value(entry[1]))
+
+
+def _as_value(child: Any) -> gdb.Value:
+    return child if isinstance(child, gdb.Value) else gdb.Value(child)
+
+
+def _part(handle: int, name: str) -> _Part:
     """The child ``name`` of a value. Raises GdbError when it has none of that name."""
     value = kept_value(handle)
-    found = None if isinstance(value, int) else next((m for key, m in _members(value) if key == name), None)
+    found = None if isinstance(value, int) else next((one for one in _parts(value) if one.name == name), None)
     if found is None:
         raise gdb.GdbError("there is no %s in that value" % name)
     return found
@@ -394,7 +520,8 @@ def assign(
 ) -> NativeVariable:
     frame = find_frame(gdb_thread, level)
     frame.select()
-    target = _local(frame, name) if parent is None else _member(parent, name)
+    part = _Part(name, _local(frame, name)) if parent is None else _part(parent, name)
+    target = part.value
     with undisturbed(text, seconds):
         value = language.evaluate_for_user(text)
         gdb.set_convenience_variable("dualdbg_value", value)
@@ -404,6 +531,10 @@ def assign(
             c_name = cython_frames.names_in(frame).get(name, name)
             language.evaluate("%s = $dualdbg_value" % c_name)  # it lives in a register
             return _value_row(name, _local(frame, name))
+        if part.is_bits and parent is not None:  # its neighbours are in the same bytes
+            gdb.set_convenience_variable("dualdbg_target", _pointer_to(kept_value(parent)))
+            set_to = language.evaluate("$dualdbg_target->%s = $dualdbg_value" % name)
+            return _value_row(name, set_to, is_bits=True)
         gdb.set_convenience_variable("dualdbg_target", target.address)
         if target.type.strip_typedefs().code == gdb.TYPE_CODE_ARRAY:
             _assign_elements(target, value)
@@ -442,7 +573,7 @@ def memory_place(
     if expression is not None:
         value = language.evaluate_for_user(expression)
     else:
-        value = _local(frame, name) if parent is None else _member(parent, name)
+        value = _local(frame, name) if parent is None else _part(parent, name).value
     if value.address is None:
         raise gdb.GdbError("%s is not in memory" % (expression or name))
     return MemoryRange(int(value.address) & WORD, value.type.sizeof)

@@ -24,6 +24,7 @@ _CLOCK_MONOTONIC = 1
 _SIGEV_THREAD_ID = 4
 
 _ended = 0  # values of this command whose time was up
+_runs = False  # some work has its time
 _timer: "list[Callable[[float, float], None]]" = []  # made at first need
 
 
@@ -31,6 +32,7 @@ _timer: "list[Callable[[float, float], None]]" = []  # made at first need
 def one_command() -> Iterator[None]:
     """What is entered is a command. Each value of it that takes too long halves the time for those that follow."""
     global _ended
+    _ended = 0  # commands of gdb's own have no end here
     try:
         yield
     finally:
@@ -40,9 +42,11 @@ def one_command() -> Iterator[None]:
 def within(work: "Callable[[], T]", seconds: "float | None" = None) -> "Tuple[Optional[T], bool]":
     """What ``work`` returns, and whether it was ended because its time was up: None or a part is returned then.
 
-    ``seconds``: None for the time that one value has.
+    ``seconds``: None for the time that one value has. Within other such work its time holds.
     """
-    global _ended
+    global _ended, _runs
+    if _runs:
+        return work(), False
     if seconds is None:
         seconds = max(_LEAST, ONE / 2**_ended)
     began, result = time.monotonic(), None
@@ -50,6 +54,7 @@ def within(work: "Callable[[], T]", seconds: "float | None" = None) -> "Tuple[Op
         _timer.append(_made_timer())
     try:
         try:
+            _runs = True
             _timer[0](seconds, _AGAIN)
             result = work()
         finally:
@@ -58,6 +63,8 @@ def within(work: "Callable[[], T]", seconds: "float | None" = None) -> "Tuple[Op
     except KeyboardInterrupt:
         if time.monotonic() - began < seconds:
             raise  # somebody else's
+    finally:
+        _runs = False
     # gdb itself may have taken the interrupt, and returned what it had.
     is_late = time.monotonic() - began >= seconds
     _ended += is_late

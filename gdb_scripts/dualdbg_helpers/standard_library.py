@@ -11,7 +11,7 @@ from pathlib import Path
 import gdb
 import gdb.types
 
-from . import language, sequences
+from . import in_time, language, sequences
 
 _COLLECTION = "libstdc++-v6"  # the name under which they register
 # The line of the script beside the library that names their folder: GCC's libstdc++-v3/python/hook.in.
@@ -27,12 +27,25 @@ def register():
         return
     sys.path.append(str(folder))
     try:
-        from libstdcxx.v6 import register_libstdcxx_printers
+        from libstdcxx.v6 import printers, register_libstdcxx_printers
 
         register_libstdcxx_printers(None)
+        printers.RbtreeIterator.__next__ = _in_time(printers.RbtreeIterator.__next__)
         sequences.register_methods()
     except Exception as error:  # code of another project, perhaps for another version of gdb
         gdb.write("dualdbg: GCC's printers in %s do not work: %s\n" % (folder, error), gdb.STDERR)
+
+
+def _in_time(following):
+    """In memory that holds no tree, the way to the next node may be a circle: gdb's own ``print`` ends there too."""
+
+    def in_time_following(self):
+        found, is_late = in_time.within(lambda: following(self))
+        if is_late:
+            raise gdb.GdbError(in_time.TOO_LONG)
+        return found
+
+    return in_time_following
 
 
 def _folders():

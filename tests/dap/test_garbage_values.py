@@ -153,3 +153,10 @@ def test_each_value_stands_alone(client: Client, frame: Message) -> None:
     assert client.evaluate("counted", frame, "watch")["result"].endswith(LATE)
     assert client.evaluate("many[999]", frame, "watch")["result"] == "999"
     assert client.evaluate("last", frame, "watch")["result"] == "7"
+    began = time.monotonic()
+    for name, gone in (
+        ("counted", "std::map"),
+        ("last", "7"),
+    ):  # gdb's own command has the time of a value, too
+        assert gone in client.evaluate(f"-exec print {name}", frame)["result"]
+    assert time.monotonic() - began < patient(20)

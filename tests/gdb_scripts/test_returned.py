@@ -65,6 +65,7 @@ NAMED: dict[str, Maker] = {
 NOT_KNOWN = ("long double", "std::pair<int, int>", "Mixed", "std::unique_ptr<int, std::default_delete<int> >")
 
 CLASSES = """\
+#include <chrono>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -87,6 +88,7 @@ struct Counted {
   ~Counted() { asm(""); }
 };
 struct Holder { Counted c; };
+struct Keeps { void operator()(int *) const {} };
 struct Defaulted { long n; ~Defaulted() = default; };
 struct Flags { unsigned a : 3, b : 5; };
 union Either { int n; float f; };
@@ -126,11 +128,17 @@ DECLARED: dict[str, Callable[[random.Random], str]] = {
     "std::shared_ptr<int>": lambda chance: (
         f"std::shared_ptr<int>((int*){chance.randrange(1, 99)}l, [](int*) {{}})"
     ),
+    "std::pair<double, int>": lambda chance: f"{{0.5, {chance.randrange(99)}}}",
+    "std::pair<int, Counted>": lambda chance: f"{{{chance.randrange(99)}, Counted(7)}}",
+    "std::unique_ptr<int, Keeps>": lambda chance: (
+        f"std::unique_ptr<int, Keeps>((int*){chance.randrange(99)}l)"
+    ),
+    "std::chrono::milliseconds": lambda chance: f"std::chrono::milliseconds({chance.randrange(99)})",
     "Defaulted": lambda chance: f"{{{chance.randrange(99)}}}",
     "Flags": lambda chance: "{1, 2}",
     "unsigned __int128": lambda chance: f"{chance.randrange(99)}",
 }
-MAY_BE_UNKNOWN = ("Defaulted", "Flags", "unsigned __int128", "std::pair<int, double>")
+MAY_BE_UNKNOWN = ("Defaulted", "Flags", "unsigned __int128")
 
 
 def source_of(rows: Sequence[tuple[str, str]], extra: str = "") -> str:
@@ -143,7 +151,8 @@ def source_of(rows: Sequence[tuple[str, str]], extra: str = "") -> str:
             lines.append(f"static const long target_{number} = {number};" if kind.endswith("&") else "")
             value = f"target_{number}" if kind.endswith("&") else ""
             lines.append(f"T{number} want_{number} = {value or code};")
-            body = f'asm(""); return want_{number};'
+            copy = f"T{number}(want_{number}.get())" if "unique_ptr" in kind else f"want_{number}"
+            body = f'asm(""); return {copy};'
         else:
             body = 'asm("");'
         lines.append(f'T{number} f{number}() __asm__("probe_{number}");')

@@ -132,9 +132,10 @@ class Arrays:
             nested = self.nested(found, cut)
         except Unreadable as error:
             body = str(error)
+            extras = [f"shape={tuple_text(found.shape)}", f"strides={tuple_text(found.strides)}"]
         else:
             body = laid_out(self, objects, found, nested, len(class_) + 1)
-        extras = [f"shape={tuple_text(found.shape)}"] if cut else []
+            extras = [f"shape={tuple_text(found.shape)}"] if cut else []
         if name not in ("bool", "int64", "float64", "complex128"):
             extras.append(f"dtype={name}")
         return _with_extras(f"{class_}({body}", extras, len(class_) + 1)

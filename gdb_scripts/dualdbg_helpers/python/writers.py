@@ -17,6 +17,11 @@ _BY_NAME = {
 _BY_FLAG = (*builtins.BY_FLAG, (L.DICT, dictionaries.DICT))
 
 
+def _is_class(name):
+    """Whether this name in :attr:`.names.Type.lineage` is that of a class written in Python."""
+    return name.startswith("class ")
+
+
 def find_writer(objects, kind):
     """The :class:`.writer.Writer` for objects of ``kind``; None for a type that is only a class with fields."""
     if kind.heap and records.is_enum(objects, kind):
@@ -24,7 +29,9 @@ def find_writer(objects, kind):
     names = records.dataclass_fields(objects, kind) if kind.heap else None
     if names is not None:
         return records.dataclass_writer(names)
-    for name in kind.lineage:
+    for place, name in enumerate(kind.lineage):
         if name in _BY_NAME:
-            return _BY_NAME[name]
+            # A date of C code that is derived from one has more of its own: pandas' Timestamp, and NaT, which is none.
+            has_more = name.startswith("datetime.") and not all(map(_is_class, kind.lineage[:place]))
+            return None if has_more else _BY_NAME[name]
     return next((writer for flag, writer in _BY_FLAG if kind.has(flag)), None)

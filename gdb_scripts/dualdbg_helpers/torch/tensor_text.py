@@ -170,8 +170,14 @@ class TensorText:
             suffixes.append("size=" + size_text(tensor.sizes))
             suffixes.extend(dtype)
             return f"<{problem}>", False
+        try:
+            values = self.values(tensor, indent)
+        except Unreadable as error:
+            suffixes.extend(["size=" + size_text(tensor.sizes), "stride=" + size_text(tensor.strides)])
+            suffixes.append("dtype=torch." + self._dtype_name(tensor))
+            return str(error), False
         suffixes.extend(dtype)
-        return self.values(tensor, indent), False
+        return values, False
 
     def repr_of(self, tensor):
         return self._repr(tensor, self.python_type(tensor))
@@ -190,6 +196,8 @@ class TensorText:
             text = self.values(tensor, indent + len(prefix))
         except HelperError as error:
             text = f"<{error.message}>"
+        except Unreadable as error:
+            text = str(error)
         if tensor.numel == 0:
             text += ", size=" + size_text(tensor.sizes)
         return prefix + text + ")"
