@@ -16,6 +16,7 @@ from .values import evaluation, kept_value
 
 _NAME = re.compile(r"(?<![\w$.>:])[A-Za-z_]\w*(?!\w)")
 _QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
+_NUMBERS_POINTER = re.compile(r"(?:unsigned |signed )?(?:char|short|int|long|float|double|bool)(?: const)?\*")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?|true|false|0x[0-9a-f]+")
 
 
@@ -41,7 +42,14 @@ def evaluate_passed(
     if all(texts[name] is not None for name in used):
         for at in range(0, len(parts), 2):
             parts[at] = _NAME.sub(lambda found: texts.get(found.group()) or found.group(), parts[at])
-        return evaluation(gdb_thread, level, "".join(parts), style, seconds, stands_for=expression)
+        try:
+            return evaluation(gdb_thread, level, "".join(parts), style, seconds, stands_for=expression)
+        except gdb.error as error:
+            generic = sorted(name for name in used if (texts[name] or "").startswith("((void *)"))
+            if not generic:
+                raise
+            where = "%s (no debug info has the type that %s points to)" % (error, ", ".join(generic))
+            raise gdb.GdbError(where) from None
     found = passed_expressions.evaluate(
         expression, Known(entry, what._asdict()), find_frame(gdb_thread, level)
     )
@@ -62,4 +70,7 @@ def _as_gdb_reads(name: str, kind: str, text: str, handle: "int | None") -> "str
             variable = "dualdbg_" + name
             gdb.set_convenience_variable(variable, value)
             return "(*$%s)" % variable if kind.endswith("&") else "$" + variable
+    if text.startswith("0x") and _NUMBER.fullmatch(text):  # gdb takes a bare number for the address of an int
+        pointer = kind if _NUMBERS_POINTER.fullmatch(kind) else "void *"
+        return "((%s)%s)" % (pointer, text)
     return "(%s)" % text if _NUMBER.fullmatch(text) else None

@@ -199,15 +199,22 @@ def evaluation(
 def _means_bits(expression: str) -> bool:
     """Whether an expression that has a value is a bit-field: the last member that it names is one."""
     found = _LAST_MEMBER.fullmatch(expression)
-    if found is None:
-        return False
-    from dualdbg_helpers import chains
-
     try:
-        owner = chains.evaluate(found[1])
-        return any(part.name == found[2] and part.is_bits for part in _parts(owner))
-    except (gdb.error, RuntimeError):
+        with settings(_NO_CALLS):
+            return found is not None and _has_bits(language.evaluate_for_user(found[1]).type, found[2])
+    except gdb.error:
         return False
+
+
+def _has_bits(type_: gdb.Type, name: str) -> bool:
+    """Whether a member of a class, or of that behind a pointer or reference, is a bit-field."""
+    type_ = type_.strip_typedefs()
+    if type_.code in (gdb.TYPE_CODE_PTR, *_REFERENCES):
+        return _has_bits(type_.target(), name)
+    fields = type_.fields() if type_.code in _COMPOUND[:2] else []
+    own = [one for one in fields if one.name == name]
+    within = [one.type for one in fields if one.is_base_class or not one.name]
+    return any(one.bitsize for one in own) or (not own and any(_has_bits(one, name) for one in within))
 
 
 @answers(ListChildren)
@@ -268,9 +275,7 @@ def _means(expression: str, value: gdb.Value) -> bool:
 
     try:
         return bool(in_time.within(look)[0])
-    except (
-        Exception
-    ):  # whatever gdb, or a printer of the user, says of it: it is no expression for that value
+    except Exception:  # whatever gdb, or a printer of the user, says of it
         return False
 
 
@@ -330,6 +335,8 @@ def _value_row(
         return NativeVariable(name, "", "<%s>" % value, None, None)
     if value.is_optimized_out:  # printers would read memory that holds no value
         return _row_of_none(name, value.type, "<optimized out>")
+    from dualdbg_helpers.actual import actual
+
     declared = value.type
     value, text = _shown(value, is_base, style)
     address = None if is_bits else _address_of(value)
@@ -338,7 +345,7 @@ def _value_row(
         if in_time.within(lambda: _expands(value))[0]:
             thing = int(value) if _is_python_object(value.type) else value
             handle = keep(thing, style, _as_shown(expression, declared, value.type))
-            if is_base and _is_shown_as_another(value):
+            if is_base and str(actual(value)[0].type) != str(value.type):
                 expression = None  # it evaluates to the whole object
     except Exception:  # what it leads to cannot be read: the text says so
         pass
@@ -369,13 +376,6 @@ def _as_shown(expression: "str | None", declared: gdb.Type, shown: gdb.Type) -> 
         return expression
     is_pointer = shown.strip_typedefs().code == gdb.TYPE_CODE_PTR
     return ("((%s)%s)" if is_pointer else "(*(%s *)&%s)") % (shown, expression)
-
-
-def _is_shown_as_another(value: gdb.Value) -> bool:
-    """Whether an object by itself would be shown as one of another class."""
-    from dualdbg_helpers.actual import actual
-
-    return str(actual(value)[0].type) != str(value.type)
 
 
 def _row_of_none(name: str, type_: "gdb.Type | None", why: str) -> NativeVariable:
@@ -461,7 +461,7 @@ def _parts(value: gdb.Value) -> Iterator[_Part]:
         is_map = hasattr(printer, "display_hint") and printer.display_hint() == "map"
         found = iter(printer.children())
         has_keys = _MAP.match(value.type.strip_typedefs().unqualified().name or "") is not None
-        parts = (_Part(name, _as_value(child)) for name, child in found)
+        parts = (_Part(name, gdb.Value(child)) for name, child in found)
         yield from _entries(found, has_keys) if is_map else parts
         return
     type_ = value.type.strip_typedefs()
@@ -487,22 +487,16 @@ def _entries(found: "Iterator[Tuple[str, Any]]", has_keys: bool) -> Iterator[_Pa
     before, times = None, 0
     for (name, key), entry in itertools.zip_longest(found, found):
         if entry is None:
-            yield _Part(
-                name, _as_value(key)
-            )  # no map: a printer may have the hint of what is in its only child
+            yield _Part(name, gdb.Value(key))  # an optional has the hint of the map in it, and one child
             return
-        text = key if isinstance(key, str) else _as_value(key).format_string(**_TEXT)
+        text = key if isinstance(key, str) else gdb.Value(key).format_string(**_TEXT)
         times = times + 1 if text == before else 1
         before = text
         if times == 1:
             key = text if has_keys and _KEY.fullmatch(text) else None
-            yield _Part("[%s]" % text, _as_value(entry[1]), key=key)
+            yield _Part("[%s]" % text, gdb.Value(entry[1]), key=key)
         else:  # a multimap has several under one key
-            yield _Part("[%s] #%d" % (text, times), _as_value(entry[1]))
-
-
-def _as_value(child: Any) -> gdb.Value:
-    return child if isinstance(child, gdb.Value) else gdb.Value(child)
+            yield _Part("[%s] #%d" % (text, times), gdb.Value(entry[1]))
 
 
 def _part(handle: int, name: str) -> _Part:

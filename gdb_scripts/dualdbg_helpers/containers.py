@@ -9,7 +9,7 @@ import re
 import gdb
 from dualdbg_shared.patience import factor
 
-from . import in_time, language
+from . import in_time, language, libcxx
 from .sequences import name_of
 
 MAX_SECONDS = 10.0 * (factor() or 1.0)  # for one key of a map, which is searched entry by entry
@@ -68,7 +68,10 @@ def _key(key, wanted):
 def _text(value):
     """The bytes of a string, a view of one, or a C string; None for other types."""
     name = name_of(value)
-    if _STRING.match(name):
+    row = libcxx.elements(value)
+    if row is not None:
+        pointer, length = row
+    elif _STRING.match(name):
         pointer = value["_M_dataplus"]["_M_p"]
         length = (
             int(value["_M_string_length"])
@@ -178,14 +181,20 @@ def _index_of_type(types, name):
 # -- matrices and tensors --------------------------------------------------------------------------
 
 
+def matrix_shape(value):
+    """Rows and columns of an ``Eigen::Matrix`` or ``Eigen::Array``."""
+    type_, storage = value.type.strip_typedefs(), value["m_storage"]
+    return [
+        int(type_.template_argument(at)) if int(type_.template_argument(at)) >= 0 else int(storage[member])
+        for at, member in ((1, "m_rows"), (2, "m_cols"))
+    ]
+
+
 def coefficient(value, indices):
     """``a(row, column)`` or ``a(index)`` of an ``Eigen::Matrix`` or ``Eigen::Array``."""
     type_ = value.type.strip_typedefs()
     storage = value["m_storage"]
-    rows, columns = (
-        int(type_.template_argument(at)) if int(type_.template_argument(at)) >= 0 else int(storage[member])
-        for at, member in ((1, "m_rows"), (2, "m_cols"))
-    )
+    rows, columns = matrix_shape(value)
     by_row = int(type_.template_argument(3)) & 1
     if len(indices) == 2:
         row, column = indices

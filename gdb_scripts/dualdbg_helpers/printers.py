@@ -6,7 +6,7 @@ import re
 import gdb
 import gdb.printing
 
-from . import context
+from . import containers, context, libcxx
 from .answers import printable
 from .errors import HelperError, Implausible, LayoutMissing, OutOfTime, Unreadable
 from .inferior import MASK, host_encoding
@@ -65,14 +65,29 @@ class SequencePrinter:
         return "array"
 
 
+class MatrixPrinter:
+    """Shows an ``Eigen::Matrix`` or ``Eigen::Array`` by its shape and elements, row by row."""
+
+    def __init__(self, value, rows, columns):
+        self._value, self._rows, self._columns = value, rows, columns
+
+    def to_string(self):
+        return f"{self._rows} x {self._columns}"
+
+    def children(self):
+        for row, column in itertools.product(range(self._rows), range(self._columns)):
+            name = f"({row}, {column})" if 1 not in (self._rows, self._columns) else f"[{row or column}]"
+            yield name, containers.coefficient(self._value, [row, column])
+
+
 class _LongString:
     """Shows the beginning of a text whose length gdb cannot hold: it would show none of it."""
 
-    def __init__(self, first):
-        self._first = first
+    def __init__(self, first, length=2**31):
+        self._first, self._length = first, min(length, _MAX_LENGTH)
 
     def to_string(self):
-        return self._first.lazy_string(length=_MAX_LENGTH)
+        return self._first.lazy_string(length=self._length)
 
     def display_hint(self):
         return "string"
@@ -222,6 +237,7 @@ _BASES = (
 )
 _ENUMS = ("c10::ScalarType", "c10::Layout", "c10::MemoryFormat", "c10::DispatchKey", "c10::DeviceType")
 _STRING = re.compile(r"^std::(?:__\w+::)?basic_string(?:_view)?<")
+_MATRIX = re.compile(r"^Eigen::(?:Matrix|Array)<")
 _MAX_LENGTH = 2**31 - 1  # of a text, for gdb
 _STACK = re.compile(r"^std::(?:__\w+::)?vector<c10::IValue\b")
 _MAX_BASES = 10
@@ -299,6 +315,14 @@ def _sequence(value, kind):
     """A printer for c10's and libstdc++'s arrays, by the names of their members."""
     name = kind.name or ""
     try:
+        row = libcxx.elements(value)
+        if row is not None:
+            title = libcxx.name_of(value)
+            return _LongString(*row) if title in libcxx.TEXTS else SequencePrinter("std::" + title, *row)
+        if libcxx.name_of(value) in libcxx.NODES:
+            return libcxx.Nodes(value)
+        if _MATRIX.match(name):
+            return MatrixPrinter(value, *containers.matrix_shape(value))
         if name.startswith("c10::ArrayRef<"):
             return SequencePrinter("ArrayRef", value["Data"], int(value["Length"]))
         if name.startswith("c10::OptionalArrayRef<"):

@@ -9,7 +9,7 @@ import re
 import gdb
 import gdb.xmethod
 
-from . import language
+from . import language, libcxx
 
 
 def name_of(value):
@@ -129,6 +129,9 @@ _NAME = re.compile(r"^std::(?:__\w+::)?(%s)<.*>$" % "|".join(_READERS), re.DOTAL
 
 def of(value):
     """The elements of a container; None of what is none of these. Raises gdb.error where its layout is another one."""
+    row = libcxx.elements(value)
+    if row is not None:
+        return _Row(*row)
     match = _NAME.match(name_of(value))
     return _READERS[match.group(1)](value) if match is not None else None
 

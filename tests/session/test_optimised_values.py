@@ -87,7 +87,10 @@ def test_an_argument_that_is_not_yet_where_debug_info_has_it(tmp_path: Path) -> 
             found.append({row.name: row.value for row in rows})
             kind = await driver.session.inspector.evaluate("kind", stop.thread.tid, frame, Language.NATIVE)
             assert kind.value == found[-1]["kind"]
-            for text in ("data[0]", "*data"):  # it is in a register, and leads to memory that is not the frame's
+            for text in (
+                "data[0]",
+                "*data",
+            ):  # it is in a register, and leads to memory that is not the frame's
                 led = await driver.session.inspector.evaluate(text, stop.thread.tid, frame, Language.NATIVE)
                 assert led.value == "5"
             await driver.session.resume()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.errors import EvaluationError
+from dualdbg.model import Language
 from tests import support
 from tests.session.driver import Driver, run_session
 
@@ -70,3 +72,33 @@ def test_what_is_not_known_is_not_shown_as_something_else(tmp_path: Path) -> Non
     assert "shape=(4, 4), strides=(4398046511104, 4), dtype=float32" in " ".join(found["wide"].split())
     assert found["tensor"].startswith("tensor(<unreadable 0x")
     assert "size=(4, 4), stride=(1099511627776, 1), dtype=torch.float32" in " ".join(found["tensor"].split())
+
+
+HIDDEN = """\
+struct Hidden { long number = 7; __attribute__((noinline)) long get(const long *more, long last); };
+long Hidden::get(const long *more, long last) { asm volatile(""); return number + *more + last; }
+extern "C" long start() { static long more = 1L << 40; static Hidden hidden; return hidden.get(&more, 3); }
+"""
+
+
+def test_what_a_pointer_leads_to_is_not_taken_for_an_int(tmp_path: Path) -> None:
+    compiler = support.require(shutil.which("g++"), "a C++ compiler")
+    source, library, script = tmp_path / "hidden.cpp", tmp_path / "libhidden.so", tmp_path / "program.py"
+    source.write_text(HIDDEN)
+    subprocess.run([compiler, "-O2", "-shared", "-fPIC", source, "-o", library], check=True)
+    script.write_text(f"import ctypes\nctypes.CDLL({str(library)!r}).start()\n")
+
+    async def work(driver: Driver) -> None:
+        stop = await driver.stop()
+        frame = (await driver.stack()).visible()[0]
+
+        async def value(text: str) -> str:
+            ask = driver.session.inspector.evaluate
+            return (await ask(text, stop.thread.tid, frame, Language.NATIVE)).value
+
+        with pytest.raises(EvaluationError, match="no debug info has the type that this points to"):
+            await value("*this")
+        assert await value("*arg1") == str(1 << 40)
+        assert await value("arg2 + 1") == "4"
+
+    run_session(work, script, "Hidden::get")
