@@ -13,6 +13,7 @@ from ..backends.wirelog import WireLog
 from ..folders import here
 from ..model import BreakpointKind, BreakpointSpec
 from ..process_end import ends_within
+from ..shared.requests.arguments import Passing
 from ..symbols.address_space import AddressSpace
 from ..symbols.locspec.presets import expand, only_in_debug_builds
 from ..symbols.nearest_names import nearest_names
@@ -27,9 +28,7 @@ from .breakpoints.spec_reader import SpecReader
 from .breakpoints.table import BreakpointTable
 from .breakpoints.throw_origins import ThrowOrigins
 from .debugpy_requests import DebugpyRequests
-from .inspect.calling import CallingReader
 from .inspect.inspector import Inspector
-from .inspect.kept_arguments import KeptReader
 from .inspect.left_out import LeftOut
 from .inspect.stack_reader import StackReader
 from .native_runs import NativeRuns
@@ -131,20 +130,13 @@ def furnish(
     session.debugpy_requests = DebugpyRequests(loop, debugpy)
     steps = _stepping(session, image, make, bool(options.debugpy.get("showReturnValue", True)))
     session.step_into = options.step_into
-    calling = CallingReader(engine, image)
-    taught = native.points.arguments
-    inspector.values.signature_at = taught.signature_at = partial(signature_at, image, operators)
-    calling.signature_at = inspector.values.signature_at
-    inspector.values.passing = taught.passing = calling.passing
-    inspector.values.at_call = taught.at_call = calling.at_call
-    inspector.values.kept = KeptReader(engine, image)
+    inspector.values.passing_at = native.points.passing_at = partial(_passing_at, image, operators)
     session.code.result_at = partial(result_at, image, operators)
     if operators is not None:
         session.code.behind_binding = partial(behind_binding, image, operators)
-    hits = session.hits = make.native_hits(engine, breakpoints, inspector, taught, session.pid)
+    hits = session.hits = make.native_hits(engine, breakpoints, inspector, session.pid)
     scene = Scene(engine, inspector, freezer)
     session.native_stops = NativeStops(loop, scene, breakpoints, hits, steps)
-    session.native_stops.will_note_arguments = inspector.values.will_note_arguments
     python_hits = make.python_hits(loop, inspector, breakpoints, origins)
     session.python_stops = PythonStops(loop, breakpoints, inspector, python_hits, steps)
 
@@ -160,6 +152,27 @@ def furnish(
     breakpoints.counting.before, breakpoints.counting.halting = partial(_follow, session), session
     if options.core_folder is not None:
         session.native_stops.before_shown.append(partial(keep_core, loop, engine, options.core_folder))
+
+
+def _passing_at(
+    image: AddressSpace, operators: OperatorTable | None, pc: int, is_return: bool
+) -> tuple[int, Passing] | None:
+    """Where the function at an address begins, and what is passed to it as far as its name or its schema tells."""
+    found = signature_at(image, operators, pc, is_return)
+    if found is None:
+        return None
+    entry, signature = found
+    what = Passing(
+        tuple((one.name, one.type) for one in signature.parameters),
+        signature.hidden,
+        signature.member,
+        signature.result,
+        signature.table,
+        signature.this,
+        signature.by_address,
+        as_written=signature.by_name,
+    )
+    return entry, what
 
 
 def _follow(session: Session, spec: BreakpointSpec) -> None:

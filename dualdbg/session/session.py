@@ -269,7 +269,6 @@ class Session:
         _EFFECTS[type(what)](self, what)
 
     def _before_run(self, what: effect.BeforeRun) -> None:
-        self.inspector.values.note_arguments()
         for prepare in self.before_resume:
             prepare()
 

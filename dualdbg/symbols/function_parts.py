@@ -22,20 +22,6 @@ def part_at(image: AddressSpace, address: int) -> Part | None:
     return (fde.start + module.bias, fde.end + module.bias) if fde is not None else None
 
 
-def first_parts(image: AddressSpace, entry: int) -> list[Part]:
-    """The part with the entry of a function, and those in which it catches exceptions. Empty where they are not known.
-
-    Other parts are found by the jumps to them: :func:`further_part`.
-    """
-    module = image.module_at(entry)
-    first = part_at(image, entry)
-    if module is None or module.library is None or first is None or first[0] != entry:
-        return []
-    found = [first, *(part_at(image, pad) for pad in _pads(module, entry))]
-    parts = [part for part in found if part is not None]
-    return list(dict.fromkeys(parts)) if len(parts) == len(found) else []
-
-
 def sections_of(module: Module, beginning: str) -> list[Part]:
     """Where the sections of a library are in the process whose names begin so."""
     sections = module.library.elf.sections if module.library is not None else []
@@ -74,10 +60,3 @@ def landing_pads(module: Module, address: int) -> list[int]:
     fde = module.library.frames.find(address - module.bias)
     found = handlers_of(module.library.elf, fde) if fde is not None else NOTHING
     return [pad + module.bias for pad in (*found.pads, *found.cleanups)]
-
-
-def _pads(module: Module, entry: int) -> list[int]:
-    assert module.library is not None
-    fde = module.library.frames.find(entry - module.bias)
-    pads = handlers_of(module.library.elf, fde).pads if fde is not None else ()
-    return [pad + module.bias for pad in pads]

@@ -13,7 +13,7 @@ import gdb
 from dualdbg_helpers import language
 from dualdbg_shared.requests.process import ForgetProgram, ReadEnvironmentVariable, SetEnvironment
 
-from . import entry_values, parking, probes, taught
+from . import parking, probes, taught
 from .memory import read
 from .registry import answers
 from .threads import WORD
@@ -35,7 +35,6 @@ def forget_program() -> None:
     parking.forget()
     taught.forget_arguments()
     probes.forget_probes()
-    entry_values.forget_all()
     for point in gdb.breakpoints():
         by_address = (point.location or "").startswith("*") or (point.expression or "").startswith(
             "*$dualdbg_"

@@ -17,6 +17,7 @@ from .threads import WORD
 _NAMES = re.compile(
     r"(?<![\w.$:&])(?<!->)[A-Za-z_]\w*"
 )  # whose values an expression needs: not those of members
+NOT_YET = "<not there yet: the function has just been entered>"
 
 
 def is_not_yet(frame: gdb.Frame, value: "gdb.Value | Exception") -> bool:

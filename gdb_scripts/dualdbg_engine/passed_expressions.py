@@ -9,14 +9,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from typing import Any, Callable, Dict, List, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 import gdb
-from dualdbg_helpers import abi, context, passed, placing
+from dualdbg_helpers import context, passed, placing
 from dualdbg_helpers.torch.ivalue import IValues
 from dualdbg_helpers.torch.tensor import Tensors
 
-from . import helpers
 from .entries import machine_of
 from .passed import passed_text
 from .taught import Known
@@ -98,13 +97,6 @@ class _Pointer(int):
 
     def __hash__(self) -> int:
         return hash(int(self))
-
-
-def not_known(what: "Dict[str, Any]") -> List[str]:
-    """The arguments of which a :class:`placing.Passing`, as the session has sent it, does not tell where they are."""
-    helpers.load()
-    machine = abi.architecture(gdb.selected_inferior().architecture().name())
-    return [name for name, _, place in placing.agreed(placing.passing(what, machine)) if place is None]
 
 
 def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple[Any, str]]":

@@ -12,7 +12,7 @@ from . import passed_expressions
 from .registry import answers
 from .taught import Known
 from .threads import find_frame
-from .values import evaluation, kept_value
+from .values import evaluation
 
 _NAME = re.compile(r"(?<![\w$.>:])[A-Za-z_]\w*(?!\w)")
 _QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
@@ -27,16 +27,15 @@ def evaluate_passed(
     expression: str,
     entry: int,
     what: Passing,
-    rows: "dict[str, tuple[str, str, int | None]]",
+    rows: "dict[str, tuple[str, str]]",
     style: str,
     seconds: "float | None",
 ) -> NativeVariable:
-    """As :func:`values.evaluate`. ``rows``: type, text and handle of each argument, by its name.
+    """As :func:`values.evaluate`. ``rows``: type and text of each argument, by its name.
 
-    gdb evaluates what is about numbers, and about classes that the caller has debug info of; the rest is what
-    conditions know, at the entry alone.
+    gdb evaluates what is about numbers; the rest is what conditions know, at the entry alone.
     """
-    texts = {name: _as_gdb_reads(name, *row) for name, row in rows.items()}
+    texts = {name: _as_gdb_reads(*row) for name, row in rows.items()}
     parts = _QUOTED.split(expression)
     used = {name for part in parts[::2] for name in _NAME.findall(part) if name in texts}
     if all(texts[name] is not None for name in used):
@@ -62,14 +61,8 @@ def evaluate_passed(
     return NativeVariable(expression, "", found[1], None, None)
 
 
-def _as_gdb_reads(name: str, kind: str, text: str, handle: "int | None") -> "str | None":
+def _as_gdb_reads(kind: str, text: str) -> "str | None":
     """What stands for an argument in an expression that gdb evaluates; None where there is nothing."""
-    if handle is not None:
-        value = kept_value(handle)
-        if isinstance(value, gdb.Value) and value.type.code == gdb.TYPE_CODE_PTR:
-            variable = "dualdbg_" + name
-            gdb.set_convenience_variable(variable, value)
-            return "(*$%s)" % variable if kind.endswith("&") else "$" + variable
     if text.startswith("0x") and _NUMBER.fullmatch(text):  # gdb takes a bare number for the address of an int
         pointer = kind if _NUMBERS_POINTER.fullmatch(kind) else "void *"
         return "((%s)%s)" % (pointer, text)

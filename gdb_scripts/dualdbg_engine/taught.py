@@ -5,7 +5,7 @@ What reads arguments is loaded when there is such a breakpoint: that takes a whi
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 import gdb
 from dualdbg_shared.requests.arguments import Passing, TeachArguments
@@ -30,11 +30,8 @@ _known: Dict[int, Known] = {}  # by the address at which a breakpoint stops
 
 
 @answers(TeachArguments)
-def teach_arguments(address: int, entry: int, what: Passing) -> List[str]:
+def teach_arguments(address: int, entry: int, what: Passing) -> None:
     _known[address] = Known(entry, what._asdict())
-    from . import passed_expressions
-
-    return passed_expressions.not_known(what._asdict())
 
 
 def forget_arguments() -> None:

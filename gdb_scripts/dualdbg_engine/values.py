@@ -13,7 +13,6 @@ from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
 import gdb
 from dualdbg_helpers import cython_frames, in_time, language
 from dualdbg_shared.console_text import plain
-from dualdbg_shared.not_yet import NOT_YET
 from dualdbg_shared.requests.values import (
     AllowCalls,
     Assign,
@@ -29,7 +28,7 @@ from dualdbg_shared.requests.values import (
 )
 
 from .calls import settings, undisturbed
-from .not_yet import argument_not_yet, is_not_yet
+from .not_yet import NOT_YET, argument_not_yet, is_not_yet
 from .registry import answers
 from .threads import WORD, find_frame
 from .undecided import is_undecided

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import List, NamedTuple, Optional, Set, Tuple
 
+Row = Tuple[int, str]  # an instruction: its address, and gdb's text of it
+
 PRESERVED = tuple("x%d" % number for number in range(19, 29))  # by who is called: AAPCS64, 6.1.1
 _REGISTER = re.compile(r"\b([xw])(\d+)\b")
 _BRANCHES = re.compile(r"(?:b|b\.\w+|bc\.\w+|br(?:a[ab]z?)?|cbn?z|tbn?z)$")
@@ -22,7 +24,7 @@ _WRITES_TWO = re.compile(r"(?:ldn?p|ldpsw)$")
 
 
 class Instruction(NamedTuple):
-    """One instruction, with the properties that :mod:`kept` asks for."""
+    """One instruction."""
 
     address: int
     name: str

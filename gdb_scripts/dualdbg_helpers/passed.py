@@ -34,16 +34,12 @@ MOST_TEXT = 200  # characters of a string
 
 
 class Value(NamedTuple):
-    """A type that is passed by value: its size, its alignment, the class of each word, and how bytes become text.
-
-    ``whole``: each of its words has something, whatever the value is; what is not engaged may be left as it is.
-    """
+    """A type that is passed by value: its size, its alignment, the class of each word, and how bytes become text."""
 
     size: int
     align: int
     words: Tuple[str, ...]
     text: Callable[[Any, bytes], str]
-    whole: bool = True
 
     @property
     def in_memory(self) -> bool:
@@ -172,8 +168,6 @@ _VALUES: Dict[str, Value] = {
     },
     **{name: Value(size, size, (INTEGER,), _enum(name)) for name, size in _ENUMS.items()},
 }
-ENUMERATIONS: Dict[str, Value] = {}
-"""Others that are known of the program, by their names, while they are."""
 _OBJECTS: Dict[str, Object] = {
     "at::Tensor": Object(8, _tensor),
     "at::TensorBase": Object(8, _tensor),
@@ -255,7 +249,7 @@ def _member_function(_target: Any, data: bytes) -> str:
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
-    known = _VALUES.get(kind) or ENUMERATIONS.get(kind)
+    known = _VALUES.get(kind)
     if known is not None:
         return known
     if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
@@ -294,11 +288,6 @@ def value_of(kind: str) -> Optional[Value]:
     if outer == "std::array" and re.match(r"bool, \d+ul$", inner):
         return _flags(int(inner[len("bool, ") : -len("ul")]))
     return None
-
-
-def is_number(kind: str) -> bool:
-    """Whether a type is one of C++'s integers or of PyTorch's enumerations."""
-    return _plain(kind) in _NUMBERS or _plain(kind) in _ENUMS
 
 
 def object_of(kind: str) -> Optional[Object]:
@@ -382,14 +371,14 @@ def _optional(inner: Optional[Value]) -> Optional[Value]:
     def read(target: Any, data: bytes) -> str:
         return text(target, data[:size]) if _engaged(data[size]) else _NOTHING
 
-    return Value(whole, inner.align, tuple(words), read, len(words) == 1)
+    return Value(whole, inner.align, tuple(words), read)
 
 
 def _flags(count: int) -> Value:
     def read(target: Any, data: bytes) -> str:
         return "[%s]" % ", ".join(bool_text(target, data[i : i + 1]) for i in range(count))
 
-    return Value(count, 1, (INTEGER,) * -(-count // 8), read, count <= 8)
+    return Value(count, 1, (INTEGER,) * -(-count // 8), read)
 
 
 def _array(target: Any, inner: str, data: bytes) -> str:

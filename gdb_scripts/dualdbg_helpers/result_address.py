@@ -10,8 +10,7 @@ import re
 from typing import NamedTuple, Optional, Sequence, Set
 
 from . import arm_code
-from .arm_code import Instruction
-from .att import Row
+from .arm_code import Instruction, Row
 
 _X8 = "x8"
 _BASES = ("sp", "x29", *arm_code.PRESERVED)

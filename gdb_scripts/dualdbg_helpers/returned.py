@@ -72,8 +72,8 @@ def _of_arm(kind: str) -> Optional[Found]:
     shown = placing_arm.shown_kind(kind)
     if shown is None:
         return None
-    value, way = value_of(shown), placing_arm.ways_of(kind, ())[0]
-    if value is None or way.copied:
+    value, way = value_of(shown), placing_arm.way_of(kind, ())
+    if value is None or way is None or way.copied:
         return _made(shown)
     if way.vectors:
         return InRegisters(tuple(range(way.vectors)), _cut(value), way.piece)

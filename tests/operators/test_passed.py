@@ -114,50 +114,6 @@ def test_arguments_are_as_they_were_passed(
 
 
 @ON_X86
-@pytest.mark.parametrize("count", [12, pytest.param(420, marks=pytest.mark.exhaustive)])
-def test_arguments_of_the_functions_further_out(table: OperatorTable, tmp_path: Path, count: int) -> None:
-    calls = [(row["operator"], row["bound"]) for row in drawn(table, count) if row["bound"]]
-    (tmp_path / "calls").write_text(json.dumps(calls))
-    answers = tmp_path / "answers"
-
-    async def work(driver: Driver) -> list[list[tuple[str, list[Value]]]]:
-        found: list[Any] = []
-        await driver.stop()
-        for operator, _ in calls:
-            stop, outer = await reached_at(driver, operator, "kernel"), []
-            if stop is not None:
-                for frame in (await driver.stack()).frames[1:12]:
-                    if isinstance(frame, NativeFrame) and "::" in (frame.function or ""):
-                        values = await driver.session.inspector.variables(stop.thread.tid, frame)
-                        outer.append((frame.function or "", values))
-                await driver.resume()
-            found.append(outer)
-        return found
-
-    options = {"args": (str(tmp_path / "calls"), str(answers))}
-    found = run_session(work, HERE / "passed_program.py", "::getsid", operators=table, launch_options=options)
-    lines = [json.loads(line) for line in answers.read_text().splitlines()][::2]
-    known, total, wrong = 0, 0, []
-    for outer, passed, (operator, call) in zip(found, lines, calls, strict=False):
-        for function, values in outer:
-            total += len(values)
-            for value in values:
-                known += value.value not in _NOT_KNOWN
-                expected = passed.get(value.name)
-                if expected is None or value.value in _NOT_KNOWN or "THPVariable" in function:
-                    continue
-                if (expected[1] is None and value.name in _OPTIONS) or value.name in _RESIZED:
-                    continue
-                if not agrees(expected[0], expected[1], value.value):
-                    wrong.append(
-                        f"{operator} {function} {value.name}: {value.value}, not {expected} in {call}"
-                    )
-    print(f"{len(calls)} calls, {known} of {total} known, {wrong}")
-    assert wrong == []
-    assert known > 0.1 * total > 0
-
-
-@ON_X86
 @pytest.mark.parametrize(
     "layer", rows.some(["kernel", "dispatch"], 1)
 )  # it is the arguments that differ by layer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...model import Breakpoint, BreakpointSpec, Evaluation, Location
 from ...shared.libraries import is_foreign
+from ...shared.requests.arguments import Passing, TeachArguments
 from ...shared.requests.breakpoints import (
     CountHits,
     InsertAtFunction,
@@ -26,8 +27,8 @@ from ...shared.requests.threads import ListThreads
 from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
 from ..log_text import split_log
+from ..native_expressions import names_in
 from .native_suffixes import prints_itself
-from .taught_arguments import TaughtArguments
 from .wanted import Kind, Point, Todo, Wanted, todo_of
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Points:
         self._wanted = wanted
         self._points: dict[str, Point] = {}
         self._held_back = False
-        self.arguments = TaughtArguments(native)
+        # Where a function without debug info begins, and what is passed to it, by an address in it.
+        self.passing_at: Callable[[int, bool], tuple[int, Passing] | None] = lambda pc, is_return: None
         self.bound: set[int] = set()
         """The breakpoints of the user that have or had a place."""
 
@@ -126,7 +128,7 @@ class Points:
     ) -> None:
         spec = wanted.spec
         inlined = shown or (location.function if location.inlined_in is not None else None)
-        about = location.file is None and await self.arguments.teach(spec, address)
+        about = location.file is None and await self._teach(spec, address)
         kind = Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
@@ -345,7 +347,6 @@ class Points:
         self._points.clear()
         if self._tracing_if_used is not None:
             self._probes.program_replaced()
-        self.arguments.program_replaced()
 
     def evaluations(self, id: int) -> tuple[Evaluation, ...]:
         """Where the condition or the count of a breakpoint is dealt with; empty where it has neither."""
@@ -380,9 +381,23 @@ class Points:
             and not place.arguments
             and not place.location.inlined_in
         ):
-            known = self.arguments.signature_at(todo.address, False)
-            what = await self.arguments.passing(*known) if known is not None else None
-            await self.tracing.learn_arguments(place, what)
+            known = self.passing_at(todo.address, False)
+            await self.tracing.learn_arguments(place, known[1] if known is not None else None)
+
+    async def _teach(self, spec: BreakpointSpec, address: int) -> bool:
+        """Tell gdb's side what is passed there. Returns whether the session has to look at each arrival: the condition
+        is about arguments, for which gdb itself has no names.
+        """
+        known = (
+            self.passing_at(address, False) if spec.condition is not None or spec.log is not None else None
+        )
+        if known is None:
+            return False
+        entry, what = known
+        await self._native.ask(TeachArguments(address, entry, what))
+        names = names_in(spec.condition or "")
+        own = {"this"} if what.this is not None else set()
+        return bool(names) and names <= own | {name for name, _ in what.parameters}
 
     def _is_active(self, point: Point) -> bool:
         owners = (self._wanted[owner] for owner in point.owners if owner in self._wanted)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from ...backends import python as debugpy
 from ...backends.native import AskingGdb
 from ...backends.python import PythonRequest, PythonValue
-from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle, SymbolError
+from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle
 from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
-from ...shared.not_yet import NOT_YET
-from ...shared.requests.arguments import EvaluatePassed, NoteArguments, Passing, ReadPassedArguments
+from ...shared.requests.arguments import EvaluatePassed, Passing, ReadPassedArguments
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...shared.requests.values import (
     AllowCalls,
@@ -25,15 +24,11 @@ from ...shared.requests.values import (
     ListVariables,
     NativeVariable,
 )
-from ...symbols.names.signature import Signature
 from ...waiting import to_its_end
 from ..loop import Loop
 from ..native_expressions import names_in
 from ..ports import Halting, Reads
 from . import deferred
-from .calling import by_itself, by_signature
-from .held import read_frames
-from .kept_arguments import KeptReader
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
 EVALUATION_DEADLINE = patient(3600.0)
@@ -41,7 +36,6 @@ EVALUATION_DEADLINE = patient(3600.0)
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 _NOTHING = "NothingReturned"  # a class there
 _NOT_KNOWN = "<not known>"
-_LONGEST_PROLOGUE = 64  # bytes from the entry behind which no argument is noted: MAX_PROLOGUE of gdb_scripts
 # Where the first integer and pointer arguments are at a function's entry: System V AMD64 ABI, figure 3.4, and
 # AAPCS64, 6.8.2.
 _ARGUMENT_REGISTERS = {
@@ -68,13 +62,7 @@ class ValueReader:
         self._native_handles: dict[int, int] = {}  # by reference: what gdb's helpers know the value by
         self._next_reference = 1
         # Where a function begins and what is passed to it, by an address in it, and whether that is a return address.
-        self.signature_at: Callable[[int, bool], tuple[int, Signature] | None] = lambda pc, is_return: None
-        # How the function at an entry is called, by its signature and by its code.
-        self.passing: Callable[[int, Signature], Awaitable[Passing]] = by_signature
-        # The same for one call, by its caller too: gdb's number of the thread that stands there, and the entry.
-        self.at_call: Callable[[int, int, Passing], Awaitable[Passing]] = by_itself
-        self.kept: KeptReader | None = None  # finds where arguments still are
-        self._to_note: tuple[int, int, Passing] | None = None  # what :meth:`note_arguments` is to note
+        self.passing_at: Callable[[int, bool], tuple[int, Passing] | None] = lambda pc, is_return: None
         self.memory = MemoryValues(native, halting, reads, self.register)
 
     def forget(self) -> None:
@@ -238,54 +226,26 @@ class ValueReader:
         number = await self._reads.gdb_thread(tid)
         rows = await self._native.ask(ListVariables(number, frame.level, style))
         if rows or frame.line is not None:
-            values = [self.native_value(row) for row in rows]
-            return await self._with_passed(number, frame, values)
+            return [self.native_value(row) for row in rows]
         return await self._arguments(number, frame)
-
-    async def _with_passed(self, number: int, frame: NativeFrame, values: list[Value]) -> list[Value]:
-        """Where an argument is not yet where debug info has it: as the caller has passed it."""
-        found = self.signature_at(frame.pc, False) if any(one.value == NOT_YET for one in values) else None
-        names = await self._native.ask(ListArgumentNames(number, frame.level)) if found is not None else None
-        if found is None or names is None:
-            return values
-        rows = await self._passed_rows(
-            number, frame, found[0], await self._passing_now(number, frame, *found)
-        )
-        if len(rows) != len(names):
-            return values
-        passed = {name: row.value for name, row in zip(names, rows, strict=True) if row.value != _NOT_KNOWN}
-        return [
-            replace(one, value=passed.get(one.name, one.value)) if one.value == NOT_YET else one
-            for one in values
-        ]
 
     async def _arguments(self, number: int, frame: NativeFrame) -> list[Value]:
         """Without debug info: what is known to be passed; and where that is not all, the registers in which the ABI
         passes arguments.
         """
-        found = self.signature_at(frame.pc, frame.is_call)
+        found = self.passing_at(frame.pc, frame.is_call)
         if found is None:
             return await self._argument_registers(number) if frame.level == 0 else []
-        entry, signature = found
-        rows = await self._passed_rows(number, frame, entry, await self._passing_now(number, frame, *found))
+        entry, what = found
+        rows = await self._passed_rows(number, frame, entry, what)
         values = [self.native_value(row) for row in rows]
-        open_ = signature.by_name and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
+        open_ = what.as_written and frame.pc == entry and any(row.value == _NOT_KNOWN for row in rows)
         return [*values, *(await self._argument_registers(number) if open_ else [])]
-
-    async def _passing_now(
-        self, number: int, frame: NativeFrame, entry: int, signature: Signature
-    ) -> Passing:
-        """How the function of a frame is called; at its entry by what its caller does, too."""
-        what = await self.passing(entry, signature)
-        if frame.level == 0 and frame.pc == entry:
-            what = await self.at_call(number, entry, what)
-        return what
 
     async def _passed_rows(
         self, number: int, frame: NativeFrame, entry: int, what: Passing
     ) -> list[NativeVariable]:
-        kept = await self._kept_in(number, frame, entry) if frame.pc != entry else {}
-        rows = await self._native.ask(ReadPassedArguments(number, frame.level, entry, what, kept))
+        rows = await self._native.ask(ReadPassedArguments(number, frame.level, entry, what))
         self._has_handles = self._has_handles or any(row.handle is not None for row in rows)
         return rows
 
@@ -297,39 +257,6 @@ class ValueReader:
             for name, content in registers.items()
         ]
 
-    async def will_note_arguments(self, tid: int, frame: Frame | None) -> None:
-        """The stop that is about to be shown is in this frame: where that is at the entry of a function without debug
-        info, what is passed is kept for later in this call. That is done when the stop is left: gdb's helpers take a
-        tenth of a second for it the first time.
-        """
-        self._to_note = None
-        if not isinstance(frame, NativeFrame) or frame.level != 0 or frame.line is not None:
-            return
-        found = self.signature_at(frame.pc, False)
-        if found is not None and 0 <= frame.pc - found[0] <= _LONGEST_PROLOGUE:
-            number = await self._reads.gdb_thread(tid)
-            what = await self.passing(*found)
-            if frame.pc == found[0]:
-                what = await self.at_call(number, found[0], what)
-            self._to_note = number, found[0], what
-
-    def note_arguments(self) -> None:
-        """The stop is left, and the target still stands: note what :meth:`will_note_arguments` has found."""
-        if self._to_note is not None:
-            with contextlib.suppress(EngineLost):  # gdb is gone, and what it has noted with it
-                self._native.tell(NoteArguments(*self._to_note))
-            self._to_note = None
-
-    async def _kept_in(self, number: int, frame: NativeFrame, entry: int) -> Mapping[str, tuple[str, int]]:
-        """The registers in which arguments of a frame still are for certain, by those in which they were passed."""
-        if self.kept is None:
-            return {}
-        inner = await read_frames(self._native, number, frame.level) if frame.level else []
-        try:
-            return await self.kept.registers(entry, frame.pc, [one for one in inner if not one.inlined])
-        except SymbolError:
-            return {}  # it is not known what code is there
-
     async def _passed(
         self, number: int, frame: NativeFrame, expression: str, style: str, may_stop: bool
     ) -> Value | None:
@@ -338,19 +265,19 @@ class ValueReader:
         Raises CommandError where it has no value.
         """
         names = names_in(expression)
-        found = self.signature_at(frame.pc, frame.is_call) if frame.line is None and names else None
-        if found is None or names.isdisjoint({"this", *(one.name for one in found[1].parameters)}):
+        found = self.passing_at(frame.pc, frame.is_call) if frame.line is None and names else None
+        if found is None or names.isdisjoint({"this", *(name for name, _ in found[1].parameters)}):
             return None
-        what = await self._passing_now(number, frame, *found)
-        rows = await self._passed_rows(number, frame, found[0], what)
+        entry, what = found
+        rows = await self._passed_rows(number, frame, entry, what)
         if names.isdisjoint(row.name for row in rows):
             return None
         row = next((row for row in rows if row.name == expression), None)
         if row is None:
-            told = {row.name: (row.type, row.value, row.handle) for row in rows}
+            told = {row.name: (row.type, row.value) for row in rows}
             seconds = None if may_stop else CALL_DEADLINE
             row = await self._native.ask(
-                EvaluatePassed(number, frame.level, expression, found[0], what, told, style, seconds)
+                EvaluatePassed(number, frame.level, expression, entry, what, told, style, seconds)
             )
         return self.native_value(row)
 
@@ -372,9 +299,6 @@ class ValueReader:
                     if passed is not None:
                         return passed
                 variable = await self._native.ask(Evaluate(number, level, expression, style, seconds))
-                if variable.value == NOT_YET and isinstance(frame, NativeFrame):
-                    rows = await self._native_variables(tid, frame, style)
-                    return next((one for one in rows if one.name == expression), self.native_value(variable))
             except CommandError as error:
                 raise EvaluationError(error.message, instead_of(expression, error.message)) from error
             return self.native_value(variable)

@@ -21,7 +21,6 @@ from .failed_conditions import condition_failed
 
 if TYPE_CHECKING:
     from ..breakpoints.table import BreakpointTable
-    from ..breakpoints.taught_arguments import TaughtArguments
     from ..engines import NativeEngine
     from ..inspect.inspector import Inspector
 
@@ -34,13 +33,11 @@ class NativeHits:
         native: NativeEngine,
         breakpoints: BreakpointTable,
         inspector: Inspector,
-        arguments: TaughtArguments,
         pid: int,
     ) -> None:
         self._native = native
         self._breakpoints = breakpoints
         self._inspector = inspector
-        self._arguments = arguments
         self._pid = pid
         self.of_gdb: set[int] = set()  # set by the user with gdb's own commands
         # The last arrival that counted, by breakpoint, thread and layer.
@@ -103,8 +100,6 @@ class NativeHits:
                 continue
             if spec.kind is BreakpointKind.OPERATOR and await self._continues_call(event, id):
                 continue
-            if event.pc is not None:
-                await self._arguments.at_stop(spec, event.pc, thread)
             watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
             if spec.condition is not None and not watches:  # gdb has evaluated the condition of a watchpoint
                 try:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...model import BreakpointKind, Frame, Reason
+from ...model import BreakpointKind, Reason
 from ..effects import PrepareNative, ReadNative
 from ..loop import Loop
 from ..transitions.native import native_fact_read, native_ready, native_unjudged
@@ -25,8 +25,8 @@ class NativeStops:
     """The readers of native stops.
 
     ``new_program`` is awaited when the process has replaced its program with another, before its first instruction.
-    ``before_shown`` is work that is done before a stop is told; ``will_note_arguments`` keeps what a thread passes to
-    the function in whose frame it stands. ``read_meanwhile`` begins what gdb has yet to read for who looks at the stop.
+    ``before_shown`` is work that is done before a stop is told. ``read_meanwhile`` begins what gdb has yet to read for
+    who looks at the stop.
     """
 
     loop: Loop
@@ -38,7 +38,6 @@ class NativeStops:
     read_meanwhile: Callable[[], None] = lambda: None
     _preparing: asyncio.Lock = field(default_factory=asyncio.Lock)
     new_program: Callable[[], Awaitable[None]] = field(init=False)
-    will_note_arguments: Callable[[int, Frame | None], Awaitable[None]] = field(init=False)
 
     async def read(self, effect: ReadNative) -> None:
         """Read one fact and report it. A stop that cannot be read is shown as it is."""
@@ -108,7 +107,6 @@ class NativeStops:
         done, result = await self.steps.stopped_natively(step, verdict.reason, effect.facts.stop)
         picture = await self.scene.picture(effect.hold.tid, done, self._is_about_caller(verdict))
         picture = replace(picture, result=result)
-        await self.will_note_arguments(effect.hold.tid, picture.frame)
         await self.breakpoints.count_all_passed_over()
         for work in self.before_shown:
             await work(verdict)

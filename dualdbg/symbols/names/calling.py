@@ -37,7 +37,6 @@ _BUILT_IN = re.compile(
     r"[*&]$|(?:^| )(?:void|bool|char|wchar_t|char\d+_t|short|int|long|float|double|__int128)$"
 )
 _STRUCTOR = re.compile(r"[CD]\d")
-_CONSTRUCTOR = re.compile(r"CI?\d.*")  # CI: one of a base, inherited
 _BASES = ("C2", "D2")
 _UNIFIED = ("C3", "C4", "C5", "D3", "D4", "D5")
 _LOCAL_ALIAS = re.compile(r"\.localalias(?:\.\d+)?$")  # GCC's second name for the same function
@@ -95,8 +94,6 @@ def _of_name(mangled: str, has: Has, with_torch: bool) -> Signature | None:
         this=owner if member is not False else None,
         by_address=by_address,
         by_name=True,
-        vtable=f"_ZTV{name.whole_scope}" if member is None and name is not None else None,
-        constructs=name is not None and _CONSTRUCTOR.fullmatch(name.last) is not None,
     )
 
 

@@ -14,19 +14,6 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Relays:
-    """Functions that may do nothing but pass on some of their arguments; by the code of one it is proven.
-
-    ``functions``: their addresses in the process. ``arguments``: which of theirs, counted from 0, are the arguments of
-    the function that is looked at. ``needed``: without that proof nothing is known of how it is called.
-    """
-
-    functions: tuple[int, ...]
-    arguments: tuple[int, ...]
-    needed: bool
-
-
-@dataclass(frozen=True)
 class Signature:
     """The parameters of a function, in order; ``member``: ``this`` comes before them.
 
@@ -34,9 +21,7 @@ class Signature:
     where that is not known. ``table``: constructors of bases, where these have virtual ones, get a table behind
     ``this``. Of those three None means that it is not known. ``this``: the class, where ``this`` is to be shown.
     ``by_address``: classes among the types of which names tell that their copy is not trivial. ``by_name``: nothing but
-    the mangled name tells it. ``vtable``: the linkage name of the table of its class, where ``member`` is not known: a
-    function in it is virtual, and gets ``this``. ``callers_fill``: callers pass every parameter, even one that is not
-    used. ``constructs``: it is a constructor. ``relays``: what may prove how it is called.
+    the mangled name tells it.
     """
 
     parameters: tuple[Parameter, ...]
@@ -47,7 +32,3 @@ class Signature:
     this: str | None = None
     by_address: tuple[str, ...] = ()
     by_name: bool = False
-    vtable: str | None = None
-    callers_fill: bool = True
-    constructs: bool = False
-    relays: Relays | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from ...errors import SpecError
 from ...model import Layer
@@ -12,7 +11,6 @@ from ..names.calling import calling_of
 from ..names.demangle import demangle
 from ..names.result_types import result_type
 from ..names.signature import Signature
-from .boxed import with_relays
 from .operators import Candidate, OperatorTable
 from .signatures import result_of_function, signature_of
 
@@ -48,12 +46,9 @@ def signature_at(
     if module is None or module.library is None or symbol is None:
         return None
     signature = signature_of(symbol, operators)
-    if signature is None:
-        keeps = module.library.keeps_parameters
-        found = calling_of(symbol, module.library.has_in_names, module.library.uses_torch)
-        if found is not None:
-            needs_proof = symbol.binding == "local" and not keeps
-            signature = with_relays(replace(found, callers_fill=keeps), module, symbol, needs_proof)
+    # What Clang has made does not pass what the called function leaves unused.
+    if signature is None and module.library.keeps_parameters:
+        signature = calling_of(symbol, module.library.has_in_names, module.library.uses_torch)
     return (symbol.address + module.bias, signature) if signature is not None else None
 
 

@@ -19,8 +19,8 @@ for number, (parameters, hidden, member) in enumerate(json.loads(os.environ["DUA
     gdb.execute("continue")
     assert gdb.selected_frame().pc() == entry, gdb.selected_frame().name()
     what = Passing(parameters, hidden, member)
-    rows = passed.passed_arguments(1, 0, entry, what, {})
-    outer = passed.passed_arguments(1, 1, entry, what, {})
+    rows = passed.passed_arguments(1, 0, entry, what)
+    outer = passed.passed_arguments(1, 1, entry, what)
     assert all(row.value == "<not known any more>" for row in outer), outer
     found.append([(row.name, row.value) for row in rows])
 print("answer: " + json.dumps(found))

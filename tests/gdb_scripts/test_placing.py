@@ -1,4 +1,4 @@
-"""Where arguments are on AArch64: rows of the procedure call standard, and what its registers cannot tell."""
+"""Where arguments are: rows of the procedure call standards, and what names leave open."""
 
 from __future__ import annotations
 
@@ -27,7 +27,12 @@ def placing() -> Any:
 
 
 def places(
-    placing: Any, kinds: Sequence[str], *, member: bool | None = False, hidden: bool = False
+    placing: Any,
+    kinds: Sequence[str],
+    machine: str = "aarch64",
+    *,
+    member: bool | None = False,
+    hidden: bool | None = False,
 ) -> list[str]:
     """Each place as text: ``x0``, ``x0 x1``, ``v0/4``, ``[8]`` on the stack, ``*x0`` a copy whose address is there."""
 
@@ -43,7 +48,7 @@ def places(
         return " ".join(words)
 
     parameters = [[f"a{at}", kind] for at, kind in enumerate(kinds)]
-    what = placing.passing({"parameters": parameters, "hidden": hidden, "member": member}, "aarch64")
+    what = placing.passing({"parameters": parameters, "hidden": hidden, "member": member}, machine)
     return [text(place) for _, _, place in placing.agreed(what)]
 
 
@@ -97,3 +102,25 @@ def test_whether_this_is_passed_may_be_open(placing: Any) -> None:
 def test_types_that_mean_other_bytes_there(placing: Any, kind: str, shown: str | None) -> None:
     what = placing.passing({"parameters": [], "hidden": False, "member": False}, "aarch64")
     assert placing.shown_kind(kind, what) == shown
+
+
+@pytest.mark.parametrize(
+    ("kinds", "known", "expected"),
+    [
+        (["int", "double", "char*"], {}, ["rdi", "v0/8", "rsi"]),
+        (["int", "double", "char*"], {"member": True, "hidden": True}, ["rdx", "v0/8", "rcx"]),
+        (["int", "double"], {"hidden": None}, ["?", "v0/8"]),
+        (["int", "double"], {"member": None}, ["?", "v0/8"]),
+        (["long"] * 7, {"member": None}, ["?"] * 7),
+        (["int", "Thing", "int", "double"], {}, ["rdi", "?", "?", "?"]),
+        ([*LONGS[:5], VIEW, "int"], {}, ["rdi", "rsi", "rdx", "rcx", "r8", "[0]", "r9"]),
+        (
+            ["std::optional<std::basic_string_view<char, std::char_traits<char> > >", "int"],
+            {},
+            ["[0]", "rdi"],
+        ),
+        (["std::complex<double>", "std::optional<double>"], {}, ["v0/8 v1/8", "v2/8 rdi"]),
+    ],
+)
+def test_places_on_x86_64(placing: Any, kinds: list[str], known: dict[str, Any], expected: list[str]) -> None:
+    assert places(placing, kinds, "x86-64", **known) == expected
