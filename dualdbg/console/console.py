@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from ..errors import CommandError, DualdbgError
-from ..known.dump_calls import instead_of
 from ..model import (
     Detached,
     Event,
@@ -364,8 +363,7 @@ class Console:
             message = error.message
             if self.at_stops is not None and self.at_stops.failed():
                 message += "; what follows in the file is not done"
-            instead = "" if command is not None else instead_of(line.partition(" ")[2]) or instead_of(line)
-            self.show(ErrorReport(message, instead or error.hint))
+            self.show(ErrorReport(message, error.hint))
         await self.flush()
         return command
 

@@ -1,7 +1,4 @@
-"""Who is at the other end of a connection, as the kernel knows it. What the other end says does not count.
-
-``vscode/waiting_program.py`` runs this in the target: nothing but the standard library of Python 3.8.
-"""
+"""Who is at the other end of a connection, as the kernel knows it. What the other end says does not count."""
 
 from __future__ import annotations
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .jsonc import Node
 
@@ -21,31 +19,16 @@ class Addition:
     texts: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Replacement:
-    """A new value in place of an existing one."""
-
-    node: Node
-    value: Any
-
-
-def apply(text: str, root: Node, edits: Sequence[Addition | Replacement]) -> str:
+def apply(text: str, root: Node, edits: Sequence[Addition]) -> str:
     """``text`` with all of ``edits`` applied; ``root`` is what :func:`.jsonc.parse` made of ``text``."""
     unit = _unit(text, root)
     changes: list[tuple[int, int, str]] = []
     for edit in edits:
-        if isinstance(edit, Replacement):
-            changes.append((edit.node.start, edit.node.end, json.dumps(edit.value, ensure_ascii=False)))
-        elif edit.texts:
+        if edit.texts:
             changes += _added(text, edit, unit)
     for start, end, new in sorted(changes, key=lambda change: change[:2], reverse=True):
         text = text[:start] + new + text[end:]
     return text
-
-
-def member(key: str, value: Any) -> str:
-    """The text of a member, as an Addition wants it."""
-    return f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False, indent=4)}"
 
 
 def _added(text: str, edit: Addition, unit: str) -> list[tuple[int, int, str]]:

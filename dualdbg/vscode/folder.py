@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import ConfigError
-from .edits import Addition, Replacement, apply, member
-from .jsonc import parse
 from .merge import Merged, merge
 from .profiles import USERS_OWN
 
@@ -49,22 +47,6 @@ def write(files: list[File]) -> None:
     for file in files:
         if file.changes:
             _replace(file.path, file.merged.text)
-
-
-def set_member(path: Path, key: str, value: int) -> None:
-    """Give one member of a settings file a value; the rest stays as it is. Raises ConfigError."""
-    before = read(path) or ""
-    root = parse(before, str(path))
-    if root is None:
-        after = before + "{\n    " + member(key, value) + "\n}\n"
-    elif root.members is None:
-        raise ConfigError(f"{path} holds no object", "a settings file begins with {")
-    elif key in root.members:
-        after = apply(before, root, [Replacement(root.members[key], value)])
-    else:
-        after = apply(before, root, [Addition(root, [member(key, value)])])
-    if after != before:
-        _replace(path, after)
 
 
 def read(path: Path) -> str | None:

@@ -53,7 +53,6 @@ PROFILES = {
         ("torch/csrc", "aten/src", "setup.py"),
     ),
     "remote": Profile("the program on a server, the editor elsewhere", ("remote",), ""),
-    "two-debuggers": Profile("debugpy and cppdbg side by side", ("two-debuggers", "common"), "randn"),
 }
 
 

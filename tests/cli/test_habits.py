@@ -31,11 +31,6 @@ def batch(folder: Path, where: str, *commands: str, program: str = "program.py")
     return done
 
 
-DUMP = "((c10::IValue*)$rsi)->dump()"
-DUMPS = [
-    *(f"{word} {DUMP}" for word in ("call", "p", "print", "cpp", "gdb call", "expr", "po", "expr --")),
-    DUMP,
-]
 SCENES = {
     "formats": ("display/x n", "display/i $pc", "frame function work", "display", "display/i i", "undisplay"),
     "types": ("whatis n", "frame function work", "whatis i", "ptype counting", "whatis nosuch"),
@@ -47,12 +42,6 @@ SCENES = {
         *("info line counting.c:15", "info line bump", "info line getsid", "info line program.py:3"),
         *("info line nosuch", "info line 15", "frame function work", "info line 2"),
     ),
-    "dumps": (*DUMPS, "frame function work", f"call {DUMP}", f"p {DUMP}", f"py {DUMP}"),
-    "displays": (
-        *(f"display {DUMP}", f"display/x {DUMP}", "frame function work", "display", f"display {DUMP}"),
-        "undisplay",
-    ),
-    "names": ("call self->dump()", "p graph->dump()", "gdb print self->dump()", "call n->dump()"),
     # The last: n is another then.
     "calls": ("set var n = 5", "p n", "call helper(4)", "set var n 5", "p counter"),
 }
@@ -255,26 +244,3 @@ def test_finish_tells_the_value_returned(folder: Path) -> None:
     words = ["-x", "finish", "program.py"]
     text = dualdbg("run", "--batch", "-b", "helper if n == 3", *words, cwd=folder).stdout
     assert "\n* Step: native" in text and "\n  Value returned: int 3\n" in text
-
-
-def test_pytorchs_dump_as_it_is_typed_elsewhere(told: dict[str, Done]) -> None:
-    """In a frame of C, in one of Python, and behind words of other debuggers."""
-    errors = told["dumps"].of("error")
-    assert len(errors) == len(DUMPS) + 3
-    assert all("type ivalue $rsi: it reads memory and calls nothing" in error["hint"] for error in errors)
-    in_python = [error["message"] for error in errors[len(DUMPS) :]]
-    assert in_python == [f"{DUMP!r} is C++, and the frame is one of Python"] * 3
-
-
-def test_pytorchs_dump_as_a_display(told: dict[str, Done]) -> None:
-    rows = [row for event in told["displays"].of("variables") for row in event["variables"]]
-    assert len(rows) == 2 + 2 + 1
-    assert all("type ivalue $rsi: it reads memory and calls nothing>" in row["value"] for row in rows)
-
-
-def test_a_dump_of_a_name_that_the_frame_does_not_have(told: dict[str, Done]) -> None:
-    """What is told to type is something that works there."""
-    *unknown, known = [error["hint"] for error in told["names"].of("error")]
-    assert len(unknown) == 3
-    assert all("args shows its arguments" in hint and "ivalue $rsi" in hint for hint in unknown), unknown
-    assert known == "an IValue: ivalue n; a tensor: tensor n; a graph: jit-graph n"

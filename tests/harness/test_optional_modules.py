@@ -30,7 +30,6 @@ LEFT_OUT = (
     "dualdbg.__main__",
     "dualdbg.target.bootstrap",
     "dualdbg.target.tracing",
-    "dualdbg.vscode.waiting_program",
 )
 IMPORT_ALL = """
 import importlib, json, sys

@@ -36,7 +36,6 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/in_thread.py": "what its callers give it",
     "dualdbg/target/scope.py": "sudo, which cleans it",
     "dualdbg/vscode/extension.py": "the user's editor",
-    "dualdbg/vscode/two_debuggers.py": "becomes the user's program",
 }
 STARTERS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output"},

@@ -72,6 +72,7 @@ def test_empty_folder_and_again(tmp_path: Path, profile: str) -> None:
     assert "is missing" not in init(tmp_path, "--profile", profile, "--check")
 
 
+@pytest.mark.smoke
 def test_check_writes_nothing(tmp_path: Path) -> None:
     told = init(tmp_path, "--check", status=1)
     assert ".vscode/launch.json: is missing" in told

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualdbg.errors import ConfigError
-from dualdbg.vscode.edits import Addition, Replacement, apply, member
 from dualdbg.vscode.jsonc import Node, parse
 from dualdbg.vscode.merge import merge
 
@@ -67,18 +66,6 @@ def whole(text: str) -> Node:
 def test_comments_and_commas_change_no_value(value: Any, seed: int) -> None:
     text = noisy(value, random.Random(seed))
     assert whole(text).value == value
-
-
-@given(st.dictionaries(st.text(), VALUES), st.text(), VALUES, st.integers())
-def test_a_new_member_is_all_that_changes(before: dict[str, Any], key: str, value: Any, seed: int) -> None:
-    text = noisy(before, random.Random(seed))
-    root = whole(text)
-    if key in before:
-        after = apply(text, root, [Replacement((root.members or {})[key], value)])
-    else:
-        after = apply(text, root, [Addition(root, [member(key, value)])])
-        assert is_within(text, after)
-    assert whole(after).value == {**before, key: value}
 
 
 @settings(max_examples=50)

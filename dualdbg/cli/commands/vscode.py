@@ -5,9 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
-from pathlib import Path
-from typing import NoReturn
 
 from ...errors import UsageError
 from ...folders import here
@@ -28,7 +25,7 @@ def main(words: list[str]) -> int:
     if given.action is None:
         parser.print_help()
         return UsageError.exit_status
-    return {"init": _init, "install": _install, "start-for-two": _start_for_two}[given.action](given)
+    return {"init": _init, "install": _install}[given.action](given)
 
 
 def make_parser() -> Parser:
@@ -66,19 +63,6 @@ def make_parser() -> Parser:
         description="Packs the extension that belongs to this dualdbg, and has VS Code install it.",
     ).add_argument
     add("--code", metavar="PATH", help="VS Code's command (default: code, or one of its relatives)")
-    add = actions.add_parser(
-        "start-for-two",
-        prog="dualdbg vscode start-for-two",
-        usage="dualdbg vscode start-for-two [OPTIONS] SCRIPT [ARGS…]",
-        help="start a program that waits for debugpy and cppdbg (what the profile two-debuggers runs)",
-        description="Starts a program that waits for debugpy's client on a port and for gdb, and writes its process "
-        "id into VS Code's settings.",
-    ).add_argument
-    add("--port", type=int, default=_PORT, help=f"where it waits for the editor (default: {_PORT})")
-    add("--settings", metavar="FILE", default=".vscode/settings.json", help="gets dualdbg.pid")
-    add("--python", metavar="PATH", help="the interpreter")
-    add("script", metavar="SCRIPT", help="the program")
-    add("args", nargs="...", metavar="ARGS", help="its arguments")
     return parser
 
 
@@ -150,11 +134,3 @@ def _install(given: argparse.Namespace) -> int:
     command = install(given.code)
     print(f"installed with {command}; reload the windows that are open")
     return 0
-
-
-def _start_for_two(given: argparse.Namespace) -> NoReturn:
-    from ...vscode.two_debuggers import start
-
-    sys.stdout.flush()
-    python = given.python or default_python(os.environ.get)
-    start(python, given.port, Path(given.settings), given.script, tuple(given.args))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError, DualdbgError
 from ...folders import expanded
-from ...known.dump_calls import instead_of
 from ...model import Language, Value
 from ...private_files import new_file
 from ...shared.regular_files import open_regular
@@ -89,10 +88,8 @@ async def _row(console: Console, number: int, expression: str) -> Value:
         wanted = formatted(plain, format_)
         value = await console.session.inspector.evaluate(wanted, tid, frame, frame.language)
     except DualdbgError as error:
-        # Other hints are left out: what has no value here may have one in another frame. Such a call has none anywhere.
-        instead = (error.hint or instead_of(plain, error.message)) if instead_of(plain) else ""
-        told = f"{error.message}: {instead}" if instead else error.message
-        return Value(name, "", f"<{told}>", Language.NATIVE)
+        # Hints are left out: what has no value here may have one in another frame.
+        return Value(name, "", f"<{error.message}>", Language.NATIVE)
     return Value(name, "", value.value, frame.language)
 
 

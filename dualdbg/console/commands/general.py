@@ -6,7 +6,6 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...known.dump_calls import instead_of
 from ...known.gdb_commands import innermost, moves_target, verb_of
 from ...session.inspect.torch_commands import HelperWords
 from ..reports import TextReport
@@ -69,11 +68,7 @@ async def gdb(console: Console, argument: str) -> None:
             f"gdb's {verb} wants more lines, which cannot be given here", "gdb source FILE reads them"
         )
     await HelperWords(console.session).load()
-    try:
-        text = await console.ask_gdb(argument)
-    except CommandError as error:
-        raise CommandError(error.message, instead_of(argument, error.message) or error.hint) from error
-    console.show(TextReport(text))
+    console.show(TextReport(await console.ask_gdb(argument)))
 
 
 def _deletes_gdbs_own(console: Console, verb: str, argument: str) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, EvaluationError
-from ...known.dump_calls import is_meant_for_a_native_frame
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
@@ -93,7 +92,7 @@ async def print_(console: Console, argument: str) -> None:
 )
 async def py(console: Console, argument: str) -> None:
     outside = console.session.state is not State.NATIVE_STOPPED
-    if outside or not argument or is_meant_for_a_native_frame(argument):
+    if outside or not argument:
         await _evaluate(console, "py", argument, Language.PYTHON)
         return
     frame = await console.frame()

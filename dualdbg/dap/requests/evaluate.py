@@ -11,7 +11,6 @@ from ...model import NativeFrame, PythonFrame, State
 from ...patience import patient
 from ...protocol import dap_types as dap
 from ...session.inspect import deferred
-from ...session.inspect.inspector import refuse_native
 from ...session.native_expressions import check_expression
 from ..adapter import Adapter
 from ..asked_frame import frame_or_innermost, some_frame
@@ -68,7 +67,6 @@ async def _in_python(
     adapter: Adapter, engine_id: int | None, expression: str, context: str | None, arguments: Arguments
 ) -> dap.EvaluateResponseBody:
     """By debugpy; without a frame (``engine_id``) in a thread of its own, with the names of the main module."""
-    refuse_native(expression)
     # Without a context debugpy answers a failure as if it were a value; for a watch it says that it failed.
     asked: dict[str, Any] = {"expression": expression, "context": context or "watch"}
     if engine_id is not None:

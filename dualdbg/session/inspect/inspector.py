@@ -12,7 +12,6 @@ from ...backends import events as engine
 from ...backends import python as debugpy
 from ...backends.python import Answer, PythonRequest
 from ...errors import CommandError, EvaluationError, NoSuchThread, StaleHandle, ThreadGone, WrongState
-from ...known.dump_calls import instead_of, is_meant_for_a_native_frame
 from ...model import (
     Frame,
     Language,
@@ -412,7 +411,6 @@ class Inspector:
         """
         if language is Language.NATIVE:
             return await self.values.evaluate_native(expression, tid, frame, may_stop=may_stop)
-        refuse_native(expression)
         if self._loop.state.phase is not State.PYTHON_STOPPED:
             if not isinstance(frame, PythonFrame):
                 raise EvaluationError(
@@ -437,15 +435,6 @@ class Inspector:
                 "py repr(EXPRESSION) runs it, where that is sound",
             )
         return await self.values.represent_python(expression, frame)
-
-
-def refuse_native(expression: str) -> None:
-    """Raises EvaluationError for C++ of PyTorch's, as gdb's users type it, in a frame of Python."""
-    if is_meant_for_a_native_frame(expression):
-        raise EvaluationError(
-            f"{expression.strip()!r} is C++, and the frame is one of Python",
-            f"at a native stop down selects a native frame; there {instead_of(expression)}",
-        )
 
 
 def _native_top(frames: Sequence[Frame]) -> list[NativeFrame]:

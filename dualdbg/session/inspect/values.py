@@ -10,7 +10,6 @@ from ...backends import python as debugpy
 from ...backends.native import AskingGdb
 from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle
-from ...known.dump_calls import instead_of
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...patience import patient
 from ...shared.requests.arguments import EvaluatePassed, Passing, ReadPassedArguments
@@ -300,7 +299,7 @@ class ValueReader:
                         return passed
                 variable = await self._native.ask(Evaluate(number, level, expression, style, seconds))
             except CommandError as error:
-                raise EvaluationError(error.message, instead_of(expression, error.message)) from error
+                raise EvaluationError(error.message) from error
             return self.native_value(variable)
 
         return await self._halting.interrupted(read)

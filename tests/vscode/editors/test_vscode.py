@@ -82,13 +82,11 @@ class Session:
     def __init__(self, folder: Path) -> None:
         self.project = folder / "project"
         shutil.copytree(HERE / "project", self.project)
-        self.notes = folder / "cppdbg.json"
         self.server = Server(
             folder / "server",
             {
                 "PYTHONPATH": str(build_native()),
                 "TEST_PYTHON": sys.executable,
-                "TEST_CPPDBG_NOTES": str(self.notes),
             },
         )
         self.code = self.server.command(folder / "code")
@@ -285,37 +283,6 @@ def test_remote(session: Session, browser: Browser, tmp_path: Path) -> None:
         window.ended()
     assert (there / "done.txt").read_text() == "15.0 4.833 5.833"
     assert not (session.project / "done.txt").exists()
-
-
-def test_two_debuggers(session: Session, browser: Browser) -> None:
-    """The compound's task hands the process id to cppdbg through the settings: no picker, and the right one."""
-    session.dualdbg(
-        "vscode", "init", str(session.project), "--profile", "two-debuggers", "--port", str(free_port())
-    )
-    session.stand_in_for_microsofts_extensions()
-    gdb = require(shutil.which("gdb"), "gdb")
-    with session.server as server:
-        window = Workbench(browser, server.url, session.project, PICTURES)
-        window.open("demo.py")
-        window.open_debug_view("this file with two debuggers")
-        window.start("this file with two debuggers")
-        wait_until(session.notes.exists, START_SECONDS, "cppdbg has its configuration")
-        configuration = json.loads(session.notes.read_text())
-        settings = (session.project / ".vscode/settings.json").read_text()
-        pid = int(configuration["processId"])
-        assert f'"dualdbg.pid": {pid}' in settings
-        assert "demo.py" in Path(f"/proc/{pid}/cmdline").read_text()
-        assert configuration["program"] == sys.executable
-        done = subprocess.run(
-            [gdb, "-nx", "-q", "-batch", "-p", str(pid), "-ex", "continue"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=patient(120),
-        )
-        assert "exited normally" in done.stdout, done.stdout + done.stderr
-        window.ended()
-    assert (session.project / "done.txt").read_text() == "15.0 4.833 5.833"
 
 
 def test_the_first_journey(session: Session, browser: Browser) -> None:

@@ -1,9 +1,7 @@
 // What Microsoft's extensions do, as far as the generated files rely on it: they come from a marketplace only.
-// debugpy: "connect" leads straight to a debug adapter (vscode-python-debugger, adapter/factory.ts). cppdbg: only notes
-// the configuration that VS Code hands it, with all variables in it replaced.
+// debugpy: "connect" leads straight to a debug adapter (vscode-python-debugger, adapter/factory.ts).
 "use strict";
 
-const fs = require("node:fs");
 const vscode = require("vscode");
 
 exports.activate = (context) => {
@@ -13,12 +11,6 @@ exports.activate = (context) => {
     vscode.debug.registerDebugAdapterDescriptorFactory("debugpy", {
       createDebugAdapterDescriptor: ({ configuration }) =>
         new vscode.DebugAdapterServer(configuration.connect.port, configuration.connect.host),
-    }),
-    vscode.debug.registerDebugConfigurationProvider("cppdbg", {
-      resolveDebugConfigurationWithSubstitutedVariables: (folder, configuration) => {
-        fs.writeFileSync(process.env.TEST_CPPDBG_NOTES, JSON.stringify(configuration));
-        return undefined;
-      },
     }),
   );
 };
