@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from array import array
 from collections import Counter
@@ -12,11 +13,15 @@ from typing import BinaryIO, Protocol
 
 from ..errors import DualdbgError
 from ..probes import recording
-from .memory import TraceMemory
+from .memory import TraceMemory, complete
 from .python_lines import PythonLine
-from .tally import Kind, Sum, Tally, tally
 from .thread_names import ThreadNames
 
+_SITE = struct.Struct("=4Q")  # thread and probe, caller, code object, instruction
+_WORD = 8
+_REST = recording.RECORD - _WORD * recording.THREAD - _SITE.size
+_SITES = struct.Struct(f"={_WORD * recording.THREAD}x{_SITE.size}s{_REST}x")
+_DURATIONS = struct.Struct(f"={_WORD * recording.THREAD}x{_SITE.size}s{_REST - _WORD}xQ")
 _PAUSE = 0.002  # seconds between two looks at the rings
 _OFTEN, _LOOKS = 2000, 50  # so many looks at the rings look for thread states too, then one of so many
 
@@ -48,7 +53,7 @@ class Numbers:
     most: int = 0
     total: int = 0
 
-    def add(self, more: Sum | Numbers) -> None:
+    def add(self, more: Numbers) -> None:
         """More of them."""
         if not more.count:
             return
@@ -125,6 +130,33 @@ class Records:
         return sum(self.sites.values())
 
 
+class _Tally:
+    """Counts the records of a source that say the same. ``times``: some are of returns."""
+
+    def __init__(self, times: bool) -> None:
+        self._times = times
+        self._counts: Counter[bytes] = Counter()
+        self._lasted: dict[bytes, tuple[int, int]] = {}
+
+    def take(self, piece: memoryview, first: int) -> int:
+        """Take records, of which the first has the number ``first``. Returns how many: those that are complete."""
+        count = complete(piece, first)
+        taken = piece[: count * recording.WORDS]
+        self._counts.update(site for (site,) in _SITES.iter_unpack(taken))
+        for site, lasted in _DURATIONS.iter_unpack(taken) if self._times else ():
+            total, longest = self._lasted.get(site, (0, 0))
+            self._lasted[site] = total + lasted, max(longest, lasted)
+        return count
+
+    def sites(self) -> dict[tuple[int, int, int, int], Times]:
+        """How often each thread and probe, caller, code object and instruction was met since it was asked last. The
+        times of what is no return say nothing.
+        """
+        counts, lasted = self._counts, self._lasted
+        self._counts, self._lasted = Counter(), {}
+        return {_SITE.unpack(site): Times(count, *lasted.get(site, (0, 0))) for site, count in counts.items()}
+
+
 class Collector:
     """Looks at the rings in a thread of its own, while there are any in which something may come.
 
@@ -151,7 +183,7 @@ class Collector:
         # By source, code object and instruction, as last seen: for who reads the spool.
         self.lines: dict[tuple[int, int, int], PythonLine | None] = {}
         self.spooled = 0
-        self._tallies: list[Tally] = []  # of each source
+        self._tallies: list[_Tally] = []  # of each source
         self._epoch = 0
         self._over = threading.Event()
         self._looking = threading.Lock()
@@ -233,7 +265,7 @@ class Collector:
             self._look_for_python(source)
             words, is_over = 0, source.is_over
             if index == len(self._tallies):
-                self._tallies.append(tally(source.in_nanoseconds or source.memory.shared.times))
+                self._tallies.append(_Tally(source.in_nanoseconds or source.memory.shared.times))
             for piece in source.memory.take(self._tallies[index].take):
                 self._add(index, source, piece)
                 words += len(piece)
@@ -266,11 +298,11 @@ class Collector:
             found = self.records.setdefault((source.memory, returns.get(probe, probe)), Records())
             site = Site(tid, caller, lines.get((code, instruction)), self._epoch)
             if probe in returns:
-                found.times.setdefault(site, Times()).add(Times(met.hits, met.total, met.longest))
+                found.times.setdefault(site, Times()).add(met)
             else:
-                found.sites[site] += met.hits
+                found.sites[site] += met.count
         for probe in probes:
-            self._add_numbers(index, source, probe, piece, is_alone=len(whose) == 1)
+            self._add_numbers(source, probe, piece, is_alone=len(whose) == 1)
         if self._spool is not None and self._room:
             if self._names is not None:
                 self._names.learn({who & 0xFFFFFFFF for who, *_ in counts if who >> 32 in probes})
@@ -309,25 +341,20 @@ class Collector:
                 self.lines[key] = line
         return found
 
-    def _add_numbers(self, index: int, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
+    def _add_numbers(self, source: Source, probe: int, piece: memoryview, is_alone: bool) -> None:
         """``is_alone``: all records are this probe's."""
         # Pointers and single bytes have no sum.
         summed = [one for one in self._arguments(source.memory, probe) if not one.pointer and one.size > 1]
         if not summed:
             return
-        kinds = [Kind(one.register, one.size, one.signed) for one in summed]
-        sums = self._tallies[index].sums(probe, kinds)
-        chosen = None if is_alone or sums is not None else [one == probe for one in _probes_of(piece)]
+        chosen = None if is_alone else [one == probe for one in _probes_of(piece)]
         found = self.records[source.memory, probe].numbers
-        for at, argument in enumerate(summed):
+        for argument in summed:
             numbers = found.setdefault(argument.name, Numbers())
-            if sums is not None:
-                numbers.add(sums[at])
-                continue
             words = piece[recording.ARGUMENTS + argument.register :: recording.WORDS].tolist()
             words = list(compress(words, chosen)) if chosen is not None else words
             values = list(map(argument.value, words))
-            numbers.add(Sum(len(values), min(values), max(values), sum(values)))
+            numbers.add(Numbers(len(values), min(values), max(values), sum(values)))
 
 
 def _probes_of(piece: memoryview) -> list[int]:
