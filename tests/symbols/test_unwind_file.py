@@ -15,7 +15,7 @@ import pytest
 
 from dualdbg.patience import patient
 from dualdbg.symbols.elf.elf_file import ElfFile
-from dualdbg.symbols.gdb_feed.unwind_file import made_unwind_file, unwind_file
+from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
 from dualdbg.symbols.objfile import Objfile
 from tests.support import require
 from tests.symbols.conftest import HERE, run, torch_library
@@ -121,26 +121,3 @@ def test_a_library_without_a_frame_table_has_no_file(build: Callable[..., Path],
         bare,
     )
     assert unwind_file(Objfile.open(bare)) is None
-
-
-def test_what_is_made_of_code_is_made_once_and_nothing_is_not_kept(
-    build: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nothing is known where the decoder is missing, and it may be installed at any time."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    library = Objfile.open(build("deep_stack.cpp", "-O2"))
-    asked = []
-
-    def make(_: Objfile) -> bytes | None:
-        asked.append(1)
-        return b"table" if len(asked) > 1 else None
-
-    assert made_unwind_file(library, make) is None
-    path = made_unwind_file(library, make)
-    assert path is not None
-    assert made_unwind_file(library, make) == path
-    assert len(asked) == 2
-    made = ElfFile.open(path)
-    section = made.section(".debug_frame")
-    assert section is not None
-    assert made.contents(section) == b"table"

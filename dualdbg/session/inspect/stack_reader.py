@@ -25,9 +25,10 @@ from ...stacks.roles import NO_CODE, RoleRules, rules_of, up_to_no_code
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.cython_sources import source_of
+from ...symbols.elf.elf_file import EM_X86_64
 from ...symbols.gdb_feed.lines_file import PLAIN_CXX, as_in_library, is_plain, lines_file
 from ...symbols.gdb_feed.policy import Load
-from ...symbols.gdb_feed.unwind_file import code_of_made, unwind_file
+from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.numba_names import numba_name
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
@@ -35,10 +36,10 @@ from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
-from .frame_gaps import FrameGaps, file_for_gaps
 from .held import read_frames
 from .symbol_policy import SymbolPolicy
 
+GAP = "no unwind table covers this code of {}: gdb would guess its callers (dualdbg stacks PID finds them)"
 MOST_FRAMES = 5000  # native frames of a thread that are read
 _MANY_NAMES = 20_000  # are kept
 _COPIED = 20_000_000  # bytes; a bigger one takes longer to copy than a first step may
@@ -65,9 +66,6 @@ class StackReader:
         self._in_lines: dict[tuple[str, int], Module] = {}  # of which gdb has functions and lines alone
         self._plain: set[tuple[str, int]] = set()  # of which gdb had these without scopes
         self._giving = asyncio.Lock()  # gdb is given one file after the other
-        self._gaps = FrameGaps(image)
-        self._filled: dict[tuple[str, int], bool] = {}  # whether something was made for a module's gaps
-        self._fillings = 0  # how often gdb was given something
         self._rules: RoleRules | None = None
         self._rules_version = 0  # of the mapped files
         self._frames: dict[int, list[NativeFrame]] = {}  # by OS thread id
@@ -246,14 +244,11 @@ class StackReader:
             self._plain.discard(key)
             if module.library is None:
                 continue
-            given = [_code_of(module, module.library)]
-            if self._filled.pop(key, False):
-                given.append(code_of_made(module.library) + module.bias)
-            for code in given:
-                if code is not None:
-                    # gdb has dropped the library by itself, or had nothing for it.
-                    with contextlib.suppress(CommandError):
-                        await self._native.remove_symbols(code)
+            code = _code_of(module, module.library)
+            if code is not None:
+                # gdb has dropped the library by itself, or had nothing for it.
+                with contextlib.suppress(CommandError):
+                    await self._native.remove_symbols(code)
 
     def _as_loaded(self, module: Module, library: Objfile) -> Path:
         """A copy of the file that the target loaded. gdb would read the new file that is in its place now."""
@@ -266,7 +261,6 @@ class StackReader:
         if tid in self._frames:
             return self._frames[tid]
         while True:
-            known = self._fillings
             frames = await read_frames(self._native, gdb_thread, MOST_FRAMES)
             nameless = self._first_without_scopes(frames)
             if nameless is not None:
@@ -274,40 +268,15 @@ class StackReader:
                 self._plain.discard((nameless.path, nameless.start))
                 continue
             missing = self._first_unprepared(frames)
-            if missing is not None:
-                await self.prepare(missing)
-                await self.prepare_below()
-            else:
-                await self._fill_gaps(frames)
-                if known == self._fillings:
-                    break
-        named = [self._named(frame) for frame in up_to_no_code(frames, self._is_code)]
+            if missing is None:
+                break
+            await self.prepare(missing)
+            await self.prepare_below()
+        known = frames[: next((at + 1 for at, one in enumerate(frames) if self._is_gap(one)), None)]
+        named = [self._named(frame) for frame in up_to_no_code(known, self._is_code)]
         own = self.python_thread(tid)
         self._frames[tid] = with_loops(named, own.loops if own is not None else ())
         return self._frames[tid]
-
-    async def _fill_gaps(self, frames: list[NativeFrame]) -> None:
-        """Give gdb what is made of code without an unwind table, where frames lie in some.
-
-        Who comes to the same gaps meanwhile waits until gdb has it.
-        """
-        async with self._giving:
-            for module in self._gaps.modules_of(frames):
-                key, library = (module.path, module.start), module.library
-                if library is None or key in self._filled or not self._wants_made(module, library):
-                    continue
-                async with progress(self.emit, f"preparing to unwind {Path(module.path).name}"):
-                    path = await in_thread(file_for_gaps, library)
-                self._filled[key] = path is not None
-                if path is not None:
-                    await self._add_made(file_for_gaps, path, module, library)
-                    self._fillings += 1
-
-    def _wants_made(self, module: Module, library: Objfile) -> bool:
-        """Not where the user wants nothing of it, nor where gdb reads a table of its debug info."""
-        load = self.load_of(module)
-        has_other = load is Load.WHOLE and library.with_debug_info.section(".debug_frame") is not None
-        return load is not Load.SKIP and not has_other
 
     def _first_unprepared(self, frames: list[NativeFrame]) -> Module | None:
         for frame in frames:
@@ -404,11 +373,32 @@ class StackReader:
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
+        if native and self._is_gap(native[-1]):
+            trouble = trouble or GAP.format(Path(native[-1].library or "").name)
         if native and not self._is_code(native[-1].pc):
             trouble = NO_CODE.format(native[-1].pc)
         stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
         self._stacks[tid] = replace(stack, origin=await self._origin(native) or stack.origin)
         return self._stacks[tid]
+
+    def _is_gap(self, frame: NativeFrame) -> bool:
+        """Whether no unwind table covers the code of a frame: gdb guesses its caller, rightly at the entry alone."""
+        address = frame.pc - frame.is_call
+        module = self.image.module_at(address)
+        library = module.library if module is not None else None
+        if module is None or library is None or library.elf.machine != EM_X86_64:
+            return False
+        place = address - module.bias
+        if library.frames.find(place) is not None:
+            return False
+        if not any(
+            one.is_code and one.address <= place < one.address + one.size for one in library.elf.sections
+        ):
+            return False
+        symbol = library.symbol_at(place)
+        is_entry = frame.level == 0 and symbol is not None and symbol.address == place
+        is_whole = self.load_of(module) is Load.WHOLE
+        return not is_entry and not (is_whole and library.with_debug_info.section(".debug_frame") is not None)
 
     def _is_code(self, address: int) -> bool:
         """Whether there may be code at an address that gdb has found on a stack. Some stacks end at 0."""

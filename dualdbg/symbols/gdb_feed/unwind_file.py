@@ -5,13 +5,11 @@ gdb reads every symbol of a file it is given (3.5 s for libtorch_cpu). Given a f
 
     add-symbol-file FILE -o BIAS
 
-BIAS is that of the library's :class:`dualdbg.symbols.address_space.Module`. What is made of code without a frame table
-becomes a file of its own, beside that one.
+BIAS is that of the library's :class:`dualdbg.symbols.address_space.Module`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +20,6 @@ from ..elf.elf_file import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS, SHT_STRTAB, SHT
 from ..objfile import Objfile, Symbol
 
 _FORMAT = 2  # of the files; a new number when their contents change
-_FORMAT_OF_MADE = 1
 _ET_DYN = 3
 _SHT_PROGBITS = 1
 _SHN_ABS = 0xFFF1
@@ -80,31 +77,6 @@ def unwind_file(library: Objfile) -> Path | None:
     chunks = _elf_file(library.elf.machine, [frames, *map(_empty_part_of, code)], symbols)
     name = f"unwind{_FORMAT}-{library.identity}-all.elf"
     return cache.look_up(name, sum(map(len, chunks))) or cache.store(name, chunks)
-
-
-def made_unwind_file(library: Objfile, make: Callable[[Objfile], bytes | None]) -> Path | None:
-    """A file for ``library`` whose ``.debug_frame`` is what ``make`` makes of its code; None when that is nothing.
-
-    What was made is kept in the cache.
-
-    :raises OSError: there is no room for it anywhere.
-    """
-    name = f"made{_FORMAT_OF_MADE}-{library.identity}.elf"
-    known = cache.look_up(name)
-    table = make(library) if known is None else None
-    if table is None:
-        return known
-    frames = _Part(".debug_frame", _SHT_PROGBITS, 0, 0, table, len(table), 8)
-    code = _Part(".text", SHT_NOBITS, SHF_ALLOC | SHF_EXECINSTR, code_of_made(library), b"", 1, 1)
-    return cache.store(name, _elf_file(library.elf.machine, [frames, code], []))
-
-
-def code_of_made(library: Objfile) -> int:
-    """The link-time address by which gdb takes back the file of :func:`made_unwind_file`.
-
-    gdb wants a section of code in it, and that must not lie where gdb may have another: it lies in the file's header.
-    """
-    return library.elf.loads()[0].address
 
 
 def has_jit_interface(library: Objfile) -> bool:
