@@ -93,20 +93,6 @@ class NativeLog:
     text: str
 
 
-@dataclass(frozen=True)
-class TypesWanted:
-    """gdb's helpers need types of a PyTorch that is not known, and go on without them until they are compiled.
-
-    ``name`` is their name for what is to come, ``pytorch`` the version for people, ``request`` the argument of
-    gdb_scripts/dualdbg_types.py, ``folder`` one of this session for temporary files, if there is one.
-    """
-
-    name: str
-    pytorch: str
-    request: str
-    folder: str | None
-
-
 class PythonCause(Enum):
     """Why debugpy holds a thread. The value is for people."""
 
@@ -196,7 +182,6 @@ EngineEvent = Union[
     NativeWentOn,
     NativeConsole,
     NativeLog,
-    TypesWanted,
     PythonStopped,
     PythonContinued,
     PythonOutput,

@@ -13,12 +13,10 @@ from .events import (
     NativeLog,
     NativeStopped,
     StopCause,
-    TypesWanted,
     WatchedValue,
 )
 
 _LOG_MARK = "dualdbg-log:"  # begins what a log point prints, gdb_scripts/dualdbg_engine/breakpoints.py
-_TYPES_MARK = "dualdbg-types:"  # gdb_scripts/dualdbg_engine/types_meanwhile.py
 _OCTAL = re.compile(r"[0-7]{1,12}")
 _WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # the MI fields with a watchpoint that was triggered
 
@@ -39,20 +37,11 @@ _CAUSES = {
 }
 
 
-def text_event(record: mi.Stream) -> NativeLog | TypesWanted | NativeConsole | None:
-    """The event of printed text: of a log point or a helper, or for the user; None for gdb's own messages.
+def text_event(record: mi.Stream) -> NativeLog | NativeConsole | None:
+    """The event of printed text: of a log point, or for the user; None for gdb's own messages.
 
     Raises ProtocolError for a line of ours that cannot be read.
     """
-    if record.channel == "log" and record.text.startswith(_TYPES_MARK):
-        request = record.text.removeprefix(_TYPES_MARK)
-        try:
-            wanted = json.loads(request)
-            beside = wanted["beside"]
-            folder = None if beside is None else str(beside)
-            return TypesWanted(str(wanted["name"]), str(wanted["pytorch"]), request, folder)
-        except (TypeError, KeyError, ValueError, RecursionError) as error:
-            raise ProtocolError(f"gdb's helpers asked for {request[:200]!r}") from error
     if record.channel == "log" and record.text.startswith(_LOG_MARK):
         try:
             number, text = json.loads(record.text.removeprefix(_LOG_MARK))

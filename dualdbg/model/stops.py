@@ -170,15 +170,11 @@ class Detached:
 
 @dataclass(frozen=True)
 class Notice:
-    """Something the user should know; ``hint`` says what to type next. ``level``: info, warning or error.
-
-    ``renews``: values of the same stop are shown differently from now on.
-    """
+    """Something the user should know; ``hint`` says what to type next. ``level``: info, warning or error."""
 
     level: str
     message: str
     hint: str = ""
-    renews: bool = False
 
 
 @dataclass(frozen=True)

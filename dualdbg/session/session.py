@@ -30,7 +30,6 @@ from .debugpy_requests import DebugpyRequests
 from .engines import NativeEngine, PythonEngine
 from .halts import Halts
 from .inspect.inspector import Inspector
-from .inspect.types_compiler import compile_types
 from .loop import Loop
 from .native_runs import NativeRuns
 from .state import Pause, TargetState
@@ -464,7 +463,6 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeWentOn: lambda session, event: session.native_runs.went_on(),
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
-    engine.TypesWanted: lambda session, event: session.background(compile_types(session, event)),
     engine.PythonStopped: lambda session, event: session.loop.put_of_program(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put_of_program(python_continued, event),
     engine.PythonOutput: Session._python_output,

@@ -21,7 +21,6 @@ from ..model import (
     Frame,
     Language,
     NativeFrame,
-    Notice,
     Progress,
     PythonFrame,
     Resumed,
@@ -134,9 +133,6 @@ class StopLoader:
             self.show_breakpoints()
         elif isinstance(event, (Exited, Detached)):
             self._show_ended()
-        elif isinstance(event, Notice):
-            if event.renews and self.console.stopped:
-                self.reload()
         elif isinstance(event, Progress):
             part = "" if event.fraction is None else f" {event.fraction:.0%}"
             self.work = "" if event.done else f"{event.what}{part}"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gdb
 from dualdbg_helpers import register, settings, standard_library
 
-from . import types_meanwhile
-
 _loaded = False
 
 
@@ -17,7 +15,6 @@ def load() -> None:
         return
     settings.VERB = "gdb set"  # in dualdbg, the user reaches gdb's settings by this
     standard_library.register()
-    types_meanwhile.begin()
     register.register()  # gdb asks the last one first; a Stack is also a std::vector
     _loaded = True
 

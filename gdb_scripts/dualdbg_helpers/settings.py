@@ -5,7 +5,7 @@ from dualdbg_shared.patience import factor
 
 from .limits import Limits
 
-AUTO, ON, OFF = "auto", "on", "off"
+AUTO = "auto"
 SOURCES = ["auto", "debug-info", "types-object", "table"]
 
 VERB = "set"
@@ -82,7 +82,7 @@ _ROWS = (
         gdb.PARAM_STRING,
         "g++",
         "the C++ compiler for the types of PyTorch.",
-        "A program's name or path; it compiles the installed PyTorch headers, once, when a layout is needed.",
+        "A program's name or path; `torch-types` has it compile the installed PyTorch headers, once.",
     ),
 )
 _CHOICES = (
@@ -90,17 +90,9 @@ _CHOICES = (
         "layouts",
         AUTO,
         "where the layouts of PyTorch's types come from.",
-        "auto: debug info, else types compiled from the headers, else the table of a known version. "
+        "auto: debug info, else types that torch-types has compiled, else the table of a known version. "
         "Another value asks that source only. See `help dualdbg-layout`.",
         SOURCES,
-    ),
-    (
-        "compile-types",
-        AUTO,
-        "whether the types of PyTorch may be compiled from its headers.",
-        "auto: when no other source knows the layouts; on: before a table is used; off: never (types compiled "
-        "earlier are still used).",
-        [AUTO, ON, OFF],
     ),
 )
 

@@ -106,10 +106,10 @@ def swap(enum: str, one: str, other: str) -> Callable[[dict[str, Any]], None]:
 )
 def test_wrong_table_is_refused(copy: Path, one_tensor: Held, edit: Callable[[dict[str, Any]], None]) -> None:
     change(copy, edit)
-    commands = ["set dualdbg compile-types off", "dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
+    commands = ["dualdbg-json tensor {tensor} --data", "dualdbg-layout"]
     outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
-    assert "does not fit" in outcome.error(1)
-    assert "refused: table for torch 2.13.0" in outcome.output(2)
+    assert "does not fit" in outcome.error(0)
+    assert "refused: table for torch 2.13.0" in outcome.output(1)
 
 
 def test_true_table_is_believed(copy: Path, one_tensor: Held) -> None:
@@ -207,10 +207,9 @@ def test_each_table_has_the_members_that_are_read(path: Path) -> None:
 
 def test_unknown_version_without_compiler_is_said(copy: Path, one_tensor: Held) -> None:
     only_table(copy, "1.0.0")
-    commands = ["set dualdbg compiler no-such-compiler", "tensor {tensor}", "dualdbg-layout"]
+    commands = ["set dualdbg compiler no-such-compiler", "torch-types", "dualdbg-layout"]
     outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py")
     assert "no compiler 'no-such-compiler'" in outcome.error(1)
-    assert "there is no table for torch 2.13.0" in outcome.error(1)
     assert "no table for version 2.13.0" in outcome.output(2)
 
 
@@ -262,16 +261,17 @@ def test_table_for_another_minor_version_that_does_not_fit_is_refused(copy: Path
 
 
 @pytest.mark.slow
-def test_unknown_version_is_compiled_once(copy: Path, one_tensor: Held, cache: dict[str, str]) -> None:
+def test_version_without_a_table_is_read_by_what_torch_types_compiles(
+    copy: Path, one_tensor: Held, cache: dict[str, str]
+) -> None:
     only_table(copy, "1.0.0")
-    commands = ["dualdbg-json tensor {tensor} --data"]
-    is_new = not any(Path(cache["XDG_CACHE_HOME"]).iterdir())
-    for compiles in (is_new, False):
-        outcome = one_tensor.look(commands, entry=copy / "dualdbg_gdb.py", env=cache)
-        answer = json.loads(outcome.output(0).splitlines()[-1])
-        assert answer["repr"] == outcome.published["more"]["repr"]
-        assert answer["layout"] == "types compiled from the headers of torch 2.13.0"
-        assert ("Compiling the types of PyTorch (core), once..." in outcome.output(0)) == compiles
+    show = "dualdbg-json tensor {tensor} --data"
+    outcome = one_tensor.look([show, "torch-types", show], entry=copy / "dualdbg_gdb.py", env=cache)
+    assert "there is no table for torch 2.13.0" in outcome.error(0) and "`torch-types core`" in outcome.error(
+        0
+    )
+    answer = json.loads(outcome.output(2).splitlines()[-1])
+    assert answer["repr"] == outcome.published["more"]["repr"]
 
 
 @pytest.mark.slow
@@ -279,6 +279,8 @@ def test_unknown_version_is_compiled_once(copy: Path, one_tensor: Held, cache: d
 def test_table_is_what_the_compiler_says(one_tensor: Held, cache: dict[str, str]) -> None:
     """The table in the package was made by the tool, and nothing in it was forgotten."""
     commands = [
+        "torch-types core",
+        "torch-types jit",
         "set dualdbg layouts types-object",
         "python from dualdbg_helpers import context; from dualdbg_helpers.layout.wanted import PARTS; import json; "
         "chain = context.current().layout; "
@@ -286,7 +288,7 @@ def test_table_is_what_the_compiler_says(one_tensor: Held, cache: dict[str, str]
         "print(json.dumps({r.name: [r.size, r.offsets] for r in records}))",
     ]
     outcome = one_tensor.look(commands, env=cache, timeout=patient(300))
-    found = json.loads(outcome.output(1).splitlines()[-1])
+    found = json.loads(outcome.output(3).splitlines()[-1])
     table = json.loads((ENTRY.parent / TABLE).read_text())["records"]
     expected = {
         n: [size, {m: place[0] for m, place in fields.items()}] for n, (size, fields) in table.items()
@@ -297,11 +299,14 @@ def test_table_is_what_the_compiler_says(one_tensor: Held, cache: dict[str, str]
 @pytest.mark.slow
 @pytest.mark.exhaustive
 def test_values_by_compiled_types(corpus_library: Path, tmp_path: Path, cache: dict[str, str]) -> None:
-    commands, setup = test_ivalues.looks_by("types-object"), ["run", *test_ivalues.BREAK]
+    commands, setup = (
+        ["torch-types core", "torch-types jit", *test_ivalues.looks_by("types-object")],
+        ["run", *test_ivalues.BREAK],
+    )
     program = test_ivalues.program(corpus_library, "20260711:300")
     outcome = run_gdb(program, commands, tmp_path, setup=setup, env=cache, timeout=patient(300))
     outcome.published["more"] = outcome.published["more"][0]
-    test_ivalues.values_are_as_pytorch_prints_them("types-object", outcome, 2)
+    test_ivalues.values_are_as_pytorch_prints_them("types-object", outcome, 4)
 
 
 @pytest.mark.slow

@@ -203,19 +203,6 @@ def test_what_takes_long_is_shown_and_can_be_given_up(tmp_path: Path) -> None:
     scripted(work, tmp_path)
 
 
-def test_values_that_are_shown_differently_now_are_read_again(tmp_path: Path) -> None:
-    async def work(screen: Screen, session: ScriptedSession) -> None:
-        session.stops(frame(), variables=[value("x", "it is being compiled", "Tensor")])
-        await screen.stopped()
-        await screen.until(lambda: "it is being compiled" in screen.text(), "the value")
-        session.inspector.answers["variables"] = [value("x", "float32 [2]", "Tensor")]
-        session.emit(Notice("info", "the types are compiled", renews=True))
-        await screen.until(lambda: "float32 [2]" in screen.text(), "the value as it is now")
-        assert "it is being compiled" not in screen.text()
-
-    scripted(work, tmp_path)
-
-
 def test_a_small_screen_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the names of files are shown from there
     source = tmp_path / "sums.py"

@@ -163,8 +163,6 @@ class Pump:
     async def _notice(self, event: Notice) -> None:
         text = f"{event.message}\n  {for_an_editor(event.hint)}\n" if event.hint else f"{event.message}\n"
         self._connection.output(_NOTICES.get(event.level, "console"), text)
-        if event.renews and "InvalidatedEvent" in self._client.supports:
-            self._connection.event("invalidated", {"areas": ["variables"]})
 
     async def _progressed(self, event: Progress) -> None:
         connection = self._connection

@@ -39,9 +39,10 @@ def torch_help(text):
     "dualdbg-layout",
     "",
     "Say which layouts of PyTorch's types are used in this process, and why.\n"
-    "The sources, in this order: the debug info of the process; types compiled once from the installed headers (needs "
-    "a C++ compiler); a table for known versions. Each is checked against the running library before it is believed.\n"
-    "See: set dualdbg layouts, set dualdbg compile-types.",
+    "The sources, in this order: the debug info of the process; types that torch-types has compiled from the "
+    "installed headers; a table for known versions. Each is checked against the running "
+    "library before it is believed.\n"
+    "See: set dualdbg layouts.",
 )
 def layout(text):
     Arguments(text, {})
@@ -90,14 +91,14 @@ def _state(maker, part, problem):
         return "compiled"
     if problem:
         return f"cannot be compiled: {problem}"
-    coming = choose.meanwhile.state(maker, part) if choose.meanwhile is not None else None
-    return coming or "not compiled"
+    return "not compiled"
 
 
 @command(
     "torch-types",
     "[core|jit]",
-    "Give gdb the types of PyTorch, so that `print *(c10::IValue*)$rsi` works without debug info.\n"
+    "Give gdb the types of PyTorch, so that `print *(c10::IValue*)$rsi` works without debug info; values of a PyTorch "
+    "that no table fits are read by them too.\n"
     "They are compiled once from the installed headers; needs a C++ compiler.",
 )
 def torch_types(text):
@@ -108,6 +109,7 @@ def torch_types(text):
     if found is None:
         raise HelperError("PyTorch is not loaded in this process.")
     path = choose.types_object(found).object_file(part)
+    context.renew_layouts()
     if not any(known.filename == str(path) for known in gdb.objfiles() if known.is_valid()):
         confirm = gdb.parameter("confirm")
         gdb.execute("set confirm off", to_string=True)

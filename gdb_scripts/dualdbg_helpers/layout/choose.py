@@ -2,9 +2,7 @@
 
 import json
 import re
-import time
 from pathlib import Path
-from typing import Any
 
 import gdb
 
@@ -19,14 +17,6 @@ from .wanted import part_of
 TABLES = Path(__file__).resolve().parent / "tables"
 _chosen = {}
 _bad = {}
-
-meanwhile: Any = None
-"""What has types compiled while the debugger goes on; None: they are compiled at once, and the command waits.
-
-``ask(maker, part)`` has it done once, and returns None, or why it has failed; ``so_far(maker, part)`` says in a
-sentence how far that is, ``state(maker, part)`` in a few words (None: it was not asked for). ``beside`` is the folder
-for what the user's cache folder does not take, or None.
-"""
 
 
 def table(version, build):
@@ -81,20 +71,12 @@ def read(name, belief, build):
 
 
 class _Object(Layout):
-    """Types compiled from the headers, part by part, when one is asked for and compiling is allowed."""
+    """Types that ``torch-types`` has compiled from the headers, part by part."""
 
-    def __init__(self, maker, may_compile):
+    def __init__(self, maker):
         super().__init__(maker.source, {}, {})
         self._maker = maker
-        self._may_compile = may_compile
         self._asked = set()
-        self._coming = set()
-        self.problem = None
-
-    def so_far(self, name):
-        """How far the compiler is that is at work on the type ``name``; None where none is."""
-        part = part_of(name)
-        return meanwhile.so_far(self._maker, part) if part in self._coming else None
 
     def _load(self, name):
         part = part_of(name)
@@ -102,30 +84,9 @@ class _Object(Layout):
             return
         self._asked.add(part)
         found = self._maker.cached(part)
-        if found is None and self._may_compile:
-            self.problem = self._maker.possible()
-            if self.problem is None and meanwhile is not None:
-                self.problem = meanwhile.ask(self._maker, part)
-                if self.problem is None:
-                    self._coming.add(part)
-            elif self.problem is None:
-                found = self._build(part)
         if found is not None:
             self.records.update(found.records)
             self.enums.update(found.enums)
-
-    def _build(self, part):
-        gdb.write(f"Compiling the types of PyTorch ({part}), once...", gdb.STDERR)
-        gdb.flush(gdb.STDERR)
-        start = time.monotonic()
-        try:
-            found = self._maker.build(part)
-        except LayoutMissing as error:
-            gdb.write(" failed.\n", gdb.STDERR)
-            self.problem = error.message
-            return None
-        gdb.write(f" {time.monotonic() - start:.1f} s.\n", gdb.STDERR)
-        return found
 
     def find(self, name):
         self._load(name)
@@ -154,12 +115,12 @@ def chain(installation, make_target):
     out, and :func:`refusals` says why.
     """
     info, files = _debug_info()
-    wanted, compiling = settings.value("layouts"), settings.value("compile-types")
-    key = (installation, files, wanted, compiling, settings.value("compiler"))
+    wanted = settings.value("layouts")
+    key = (installation, files, wanted, settings.value("compiler"))
     if key not in _chosen:
         forget()
-        _chosen[key] = _sources(installation, info, wanted, compiling, make_target)
-    return Chain(_chosen[key], lambda name, what: _missing(name, what, installation, _chosen.get(key, ())))
+        _chosen[key] = _sources(installation, info, wanted, make_target)
+    return Chain(_chosen[key], lambda name, what: _missing(name, what, installation))
 
 
 def forget():
@@ -168,15 +129,10 @@ def forget():
     _bad.clear()
 
 
-def _sources(installation, info, wanted, compiling, make_target):
+def _sources(installation, info, wanted, make_target):
     if installation is None:
         return [info] if wanted in ("auto", "debug-info") else []
     known = table(installation.version, installation.build)
-    maker = types_object(installation)
-    fits = known is not None and selfcheck.problem_of(known, [], make_target) is None
-    may_compile = (
-        compiling == settings.ON or wanted == "types-object" or (compiling == settings.AUTO and not fits)
-    )
     found = []
 
     def believe(layout):
@@ -189,7 +145,7 @@ def _sources(installation, info, wanted, compiling, make_target):
 
     candidates = {
         "debug-info": info,
-        "types-object": _Object(maker, may_compile and compiling != settings.OFF),
+        "types-object": _Object(types_object(installation)),
         "table": known,
     }
     for name, layout in candidates.items():
@@ -209,7 +165,6 @@ def types_object(installation):
         installation,
         settings.value("compiler"),
         str(own.resolve()) if own.exists() else "gdb",
-        meanwhile.beside if meanwhile is not None else None,
     )
 
 
@@ -218,16 +173,14 @@ def refusals():
     return dict(_bad)
 
 
-def _missing(name, what, installation, layouts):
+def _missing(name, what, installation):
     """The error where no source knows the type ``name``; ``what`` says so."""
     if installation is None:
         return LayoutMissing(f"{what} This process has not loaded PyTorch.", HINT)
-    compiled = [layout for layout in layouts if isinstance(layout, _Object)]
-    coming = next(filter(None, (layout.so_far(name) for layout in compiled)), None)
-    if coming is not None:
-        return LayoutMissing(coming, "The session goes on meanwhile; `torch-types` waits for it.")
     reasons = [f"{source}: {problem}" for source, problem in _bad.items()]
-    reasons += [layout.problem for layout in compiled if layout.problem]
     if table(installation.version, installation.build) is None:
         reasons.append("there is no table for torch {}".format(installation.version or "(unknown version)"))
-    return LayoutMissing(f"{what} {'; '.join(reasons)}." if reasons else what, HINT)
+    why = f"{what} {'; '.join(reasons)}." if reasons else what
+    return LayoutMissing(
+        why, f"`torch-types {part_of(name) or 'core'}` compiles it from the installed headers, once."
+    )

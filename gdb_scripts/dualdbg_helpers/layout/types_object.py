@@ -52,16 +52,15 @@ def _make(folder):
 class TypesObject:
     """The layouts of one PyTorch installation by compiler; see :meth:`cached` and :meth:`build`.
 
-    ``compiler`` and ``gdb`` are programs (names or paths). ``beside`` is a folder that takes what the user's cache
-    folder does not (no home, a full disk); None for none.
+    ``compiler`` and ``gdb`` are programs (names or paths).
     """
 
-    def __init__(self, installation, compiler="g++", gdb="gdb", beside=None):
+    def __init__(self, installation, compiler="g++", gdb="gdb"):
         self.installation = installation
         self.compiler = compiler
         self.gdb = gdb
         self._include = Path(installation.root) / "include"
-        self._folders = [cache_folder(), *([Path(beside)] if beside else [])]
+        self._folder = cache_folder()
 
     @property
     def source(self):
@@ -75,13 +74,11 @@ class TypesObject:
 
     def cached(self, part):
         """The layout of ``part`` ("core" or "jit") as made earlier, or None."""
-        for folder in self._folders:
-            try:
-                found = json.loads((folder / self.file_name(part)).read_text(encoding="utf-8"))
-                return Layout(self.source, found["records"], found["enums"])
-            except (OSError, ValueError, LookupError, TypeError):  # none, or a damaged one
-                continue
-        return None
+        try:
+            found = json.loads((self._folder / self.file_name(part)).read_text(encoding="utf-8"))
+            return Layout(self.source, found["records"], found["enums"])
+        except (OSError, ValueError, LookupError, TypeError):  # none, or a damaged one
+            return None
 
     def possible(self):
         """Why the object cannot be compiled here, or None when it can."""
@@ -114,16 +111,14 @@ class TypesObject:
     def _alone(self, part):
         """While no other process is in here. The kernel drops the lock of one that is killed."""
         with contextlib.ExitStack() as stack:
-            for folder in self._folders:
-                path = (folder / self.file_name(part)).with_suffix(".lock")
-                try:
-                    _make(folder)
-                    lock = stack.enter_context(path.open("ab"))
-                    fcntl.flock(lock, fcntl.LOCK_EX)
-                    break
-                except OSError:  # not a folder to write to, or a file system without locks
-                    continue
+            with contextlib.suppress(OSError):  # not a folder to write to, or a file system without locks
+                _make(self._folder)
+                lock = stack.enter_context(self._path(part, ".lock").open("ab"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def _path(self, part, suffix):
+        return (self._folder / self.file_name(part)).with_suffix(suffix)
 
     def file_name(self, part):
         """What the file with the layout of ``part`` is called, in whichever folder it is."""
@@ -231,24 +226,22 @@ class TypesObject:
             self.build(part)
         path = self._object_path(part)
         if path is None:
-            raise LayoutMissing(f"The compiled types cannot be kept in {self._folders[0]}.")
+            raise LayoutMissing(f"The compiled types cannot be kept in {self._folder}.")
         return path
 
     def _object_path(self, part):
-        paths = [(folder / self.file_name(part)).with_suffix(".o") for folder in self._folders]
-        return next((path for path in paths if path.exists()), None)
+        path = self._path(part, ".o")
+        return path if path.exists() else None
 
     def _keep(self, part, content, suffix):
-        """In the first folder that can be written to. Where there is none, it is compiled again next time."""
-        for folder in self._folders:
-            with contextlib.suppress(OSError):
-                _make(folder)
-                # Written beside and renamed, so that another gdb never reads half a file.
-                handle, draft = tempfile.mkstemp(dir=str(folder))
-                with os.fdopen(handle, "wb") as file:
-                    file.write(content)
-                Path(draft).replace((folder / self.file_name(part)).with_suffix(suffix))
-                return
+        """Where the folder can be written to; else it is compiled again next time."""
+        with contextlib.suppress(OSError):
+            _make(self._folder)
+            # Written beside and renamed, so that another gdb never reads half a file.
+            handle, draft = tempfile.mkstemp(dir=str(self._folder))
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(draft).replace(self._path(part, suffix))
 
 
 def _first_error(text):

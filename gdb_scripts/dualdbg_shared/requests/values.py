@@ -191,10 +191,3 @@ class RunHelper(Request[HelperAnswer], module="torch_commands", takes_long=True)
 
 class LoadHelpers(Request[None], module="torch_commands"):
     """Let gdb itself know the settings and commands of ``dualdbg_helpers`` from now on."""
-
-
-class TakeCompiledTypes(Request[None], module="types_meanwhile"):
-    """The types that were wanted by this name are there, or why not: values are shown by them from now on."""
-
-    name: str
-    problem: Optional[str]
