@@ -58,6 +58,11 @@ def test_slots(objects: Outcome) -> None:
     assert {c["name"]: c["text"] for c in children} == {"_hidden": "[3]", "a": "1", "b": "'two'"}
 
 
+def test_reference_counts(objects: Outcome) -> None:
+    found = objects.published["by_name"]
+    assert {"slotted": found["slotted"]["refcount"]} == objects.published["more"]["references"]
+
+
 def test_sets_have_their_members(objects: Outcome) -> None:
     for name, members in objects.published["more"]["sets"].items():
         found = objects.published["by_name"][name]

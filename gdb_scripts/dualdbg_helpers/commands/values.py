@@ -6,12 +6,14 @@ from dualdbg_shared.binding_names import PYBIND11_ARGUMENTS
 from .. import context, frames, locate
 from ..answers import Answer, Arguments
 from ..errors import HelperError, OutOfTime
-from ..python.collector import Collector, reference_count
+from ..python.interpreter import Interpreter
 from ..python.objects import Objects
 from ..torch.describe import describe
 from ..torch.ivalue import SIZE, IValues
 from ..torch.tensor import Tensors
 from .registry import command
+
+_IMMORTAL = 1 << 31
 
 
 def with_layout(target, text, data):
@@ -145,13 +147,12 @@ def tensor(text):
 
 @command(
     "pyobject",
-    "EXPR [--offset N] [--limit N] [--referrers]",
+    "EXPR [--offset N] [--limit N]",
     "Show a Python object: its type, what repr would print, its elements and attributes, read from memory, and its\n"
-    "reference count. --referrers looks for what refers to it among all containers that Python's garbage collector\n"
-    "knows, for as long as the time limit allows.",
+    "reference count.",
 )
 def pyobject(text):
-    arguments = Arguments(text, {"offset": int, "limit": int, "referrers": True})
+    arguments = Arguments(text, {"offset": int, "limit": int})
     expression = arguments.require_expression("a PyObject* or the address of an object")
     target = context.current()
     place = locate.python_object(target, locate.Expression(expression))
@@ -164,31 +165,18 @@ def pyobject(text):
     if rest > 0:
         lines.append(f"  ... {rest} more")
     data = value.structure()
-    data["refcount"] = reference_count(target, place.address)
+    data["refcount"] = _reference_count(target, place.address)
     lines.append("  refcount: {}".format("immortal" if data["refcount"] is None else data["refcount"]))
-    if arguments.get("referrers"):
-        data["referrers"] = _referrers(target, place.address, lines)
     return Answer("\n".join(lines), data)
 
 
-_MOST_REFERRERS = 20  # that are shown
-
-
-def _referrers(target, address, lines):
-    """What refers to the object: adds lines for people; returns the structure."""
-    target.renew()
-    result = target.decoder(Collector).referrers(address)
-    objects, rows = target.decoder(Objects), []
-    target.renew()
-    number = len(result.found)
-    lines.append(f"  referred to by {number} of the {result.seen} containers that the collector knows:")
-    for container in result.found[:_MOST_REFERRERS]:
-        kind = objects.types.of(container)
-        ways = objects.ways(kind, container, address)
-        rows.append({"address": f"0x{container:x}", "type": kind.full_name, "by": ways})
-        lines.append("    {} at 0x{:x}: {}".format(kind.full_name, container, ", ".join(ways) or "inside"))
-    if number > _MOST_REFERRERS:
-        lines.append(f"    ... {number - _MOST_REFERRERS} more")
-    if result.cut:
-        lines.append(f"  not all containers were read: {result.cut}")
-    return {"seen": result.seen, "count": number, "cut": result.cut, "rows": rows}
+def _reference_count(target, address):
+    """The reference count of the object at ``address``; None for one that is immortal (3.12 and later)."""
+    layout, memory = target.decoder(Interpreter).layout, target.memory
+    if layout.free_threaded:
+        own, shared = memory.u32(address + 12), memory.i64(address + 16)
+        return None if own == 0xFFFFFFFF else own + (shared >> 2)
+    if layout.minor < 12:
+        return memory.i64(address)
+    count = memory.u32(address)
+    return None if count & _IMMORTAL else count

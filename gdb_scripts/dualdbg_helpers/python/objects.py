@@ -15,7 +15,6 @@ from .tables import Tables
 from .writers import find_writer
 
 _FAILURES = (HelperError, Implausible, Unreadable)
-_MOST_LOOKED_AT, _MOST_WAYS = 10000, 5
 
 
 class Objects:
@@ -133,25 +132,6 @@ class Objects:
                 (self._attribute, lambda start, count: attributes[start : start + count], len(attributes))
             )
         return groups
-
-    def ways(self, kind, address, target):
-        """By which attributes and elements the object at ``address`` refers to the one at ``target``; the first few."""
-        found = [f".{name}" for name, place in self.attributes(kind, address) if place == target]
-        try:
-            elements = self.elements(kind, address)
-            if elements is None:
-                return found
-            _, entries, count = elements
-            for index, entry in enumerate(entries(0, min(count, _MOST_LOOKED_AT))):
-                if entry == target:
-                    found.append(f"[{index}]")
-                elif isinstance(entry, tuple) and target in entry:
-                    found.append("a key" if entry[0] == target else f"[{self.text(entry[0])}]")
-                if len(found) >= _MOST_WAYS:
-                    break
-        except _FAILURES:
-            return found
-        return found
 
     def elements(self, kind, address):
         """The group of a container's elements, as :meth:`_groups` has it; None for anything but a container."""

@@ -69,15 +69,6 @@ class Tables:
         first = keys + 32 + (1 << log2_index_bytes)
         return (first, entries, 24, 8) if kind == GENERAL else (first, entries, 16, 0)
 
-    def raw(self, address):
-        """The memory that holds the keys and values of the ``dict`` at ``address``, in two pieces."""
-        memory, layout = self._memory, self._layout
-        keys, values = memory.words(address + layout.dict_keys, 2)
-        first, count, size, _ = self._header(keys)
-        yield memory.read(first, count * size)
-        if values:
-            yield b"".join(value.to_bytes(8, "little") for _, value in self._split(keys, values))
-
     def _combined(self, keys):
         first, count, size, key_offset = self._header(keys)
         words = size // 8

@@ -245,6 +245,7 @@ def main():
     everything.update(FIELDS)
     everything.update(OTHERS)
     everything.update({f"other_{i}": value for i, value in enumerate(others)})
+    more["references"] = {"slotted": sys.getrefcount(OTHERS["slotted"]) - 1}
     publish(more, **{name: id(value) for name, value in everything.items()})
     stop()
 
