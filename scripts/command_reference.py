@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from dualdbg import __version__  # noqa: E402
 from dualdbg.cli import general  # noqa: E402
 from dualdbg.cli.main import COMMANDS  # noqa: E402
-from dualdbg.cli.parsers import actions_of, command_parsers  # noqa: E402
+from dualdbg.cli.shell_completion import actions_of, command_parsers  # noqa: E402
 
 HEAD = """\
 # Commands and options

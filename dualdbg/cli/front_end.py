@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .. import afterwards
 from ..in_thread import begin
 from ..model import Notice, State
 from ..target.guard import Guard
-from .interrupts import Interrupts
 from .sinks import Sink
 from .terminal_guard import LEAVE_PROMPT, guard_terminal
 
@@ -21,6 +22,50 @@ if TYPE_CHECKING:  # what is here is imported when the program and gdb have been
     from ..console.console import Console
     from ..session.inferiors import Process
     from ..session.session import Session
+
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupts:
+    """Handlers of one session. While the target has the terminal, Ctrl-C goes to the target, and gdb catches it there.
+
+    ``interactive``: there is a prompt, so Ctrl-C alone never ends the session.
+    """
+
+    def __init__(self, console: Console, interactive: bool) -> None:
+        self._console = console
+        self._interactive = interactive
+        self._received: signal.Signals | None = None
+
+    async def watch(self, work: Coroutine[Any, Any, int]) -> int:
+        """Run ``work``; when a signal ends it, returns the status that a shell shows for that signal."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(work)
+        loop.add_signal_handler(signal.SIGINT, self._interrupt, task)
+        for number in _ENDING:
+            loop.add_signal_handler(number, self._end, task, number)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            if self._received is None:
+                task.cancel()
+                raise
+            return _SIGNAL_BASE + self._received
+        finally:
+            for number in (signal.SIGINT, *_ENDING):
+                loop.remove_signal_handler(number)
+
+    def _interrupt(self, task: asyncio.Task[int]) -> None:
+        stands_still = self._console.stopped and not self._interactive
+        if stands_still or not self._console.interrupt():
+            self._end(task, signal.SIGINT)
+
+    def _end(self, task: asyncio.Task[int], number: signal.Signals) -> None:
+        self._received = number
+        task.cancel()
+        afterwards.end_us_at_last(_SIGNAL_BASE + number)
+
 
 TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128  # a shell shows the end by signal N as 128 + N

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 from ..errors import DualdbgError
-from ..known.launchers import is_launcher
 from ..known.worker_processes import is_loader, is_of_multiprocessing
 from ..snapshot.linux.memory import PAGE
 from ..snapshot.report.standing import Standing
@@ -22,6 +21,39 @@ from .packed import HEADING, unpack
 from .recorded_ranks import RecordedRank, recorded_rank
 from .recorded_standings import recorded_standings
 from .tree import Place
+
+# torchrun and what is built on it give RANK; Open MPI OMPI_COMM_WORLD_RANK; Hydra (MPICH, Intel MPI) PMI_RANK.
+_PROGRAMS = frozenset(
+    {
+        *("torchrun", "accelerate", "deepspeed"),
+        *("mpirun", "mpiexec", "orterun", "prterun", "mpiexec.openmpi", "mpirun.openmpi", "orted", "prted"),
+        *("mpiexec.hydra", "mpiexec.mpich", "mpirun.mpich", "hydra_pmi_proxy"),
+    }
+)
+_MODULES = frozenset(
+    {
+        *("torch.distributed.run", "torch.distributed.launch", "torch.distributed.launcher"),
+        *("accelerate.commands.launch", "deepspeed.launcher.runner", "deepspeed.launcher.launch"),
+    }
+)
+
+
+def is_launcher(command: str) -> bool:
+    """Whether a process with this command line is one: the program, or the script or module that its Python runs."""
+    program, *words = command.split() or [""]
+    name = PurePath(program).name
+    if not name.startswith("python"):
+        return name in _PROGRAMS
+    rest = iter(words)
+    for word in rest:
+        if word == "-m":
+            return next(rest, None) in _MODULES
+        if word in ("-X", "-W"):
+            next(rest, None)
+        elif not word.startswith("-"):
+            return PurePath(word).name in _PROGRAMS
+    return False
+
 
 LONGEST_LINE = 64 << 20  # bytes of one process, unpacked
 MOST_PACKED = 256 << 20  # bytes of a file that is packed as text

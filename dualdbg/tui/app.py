@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar
+import signal
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from enum import Enum
+from types import FrameType
+from typing import Any, ClassVar, cast
 
+from textual import _ansi_sequences
 from textual.app import ComposeResult, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import Provider
 from textual.events import Event, Key, Paste
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widget import Widget
@@ -23,14 +30,94 @@ from . import command_palette, settings
 from .actions.breaking import Breaking
 from .actions.looking import Looking
 from .base import STOPPED, Start, Wishes
-from .driver_keys import alt_is_alt
-from .driver_signals import resume_only_after_suspension
-from .keys_in_turn import KeysInTurn
 from .model import status_text
 from .model.global_keys import NAMES, ONLY_RUNNING, ONLY_STOPPED, bindings, first, leaving, shown_key
 from .panes.prompt import PromptView
+from .terminal.keys import NAMED
 from .terminal.pty import ProgramTerminal
 from .widgets.keys_line import KeysLine
+
+_ROUNDS = 2  # what a widget tells itself when it gets a key comes behind the first
+
+
+class KeyDone(Message):
+    """Follows a key from the widget up to the app, behind everything that is done with the key on its way."""
+
+
+class KeysInTurn:
+    """``give`` gives a key to what ``target`` says, or has it done by itself."""
+
+    def __init__(self, give: Callable[[Event], Awaitable[None]], target: Callable[[], MessagePump]) -> None:
+        self._give = give
+        self._target = target
+        self._waiting: deque[Event] = deque()
+        self._busy: MessagePump | None = None
+        self._rounds = 0
+
+    async def add(self, event: Event) -> None:
+        """A key, or a text that was pasted, has come."""
+        self._waiting.append(event)
+        await self._go_on()
+
+    async def done(self) -> None:
+        """A :class:`KeyDone` has arrived at the app."""
+        self._follow(self._busy)
+        await self._go_on()
+
+    async def _go_on(self) -> None:
+        while self._waiting and (self._busy is None or not self._busy.is_running):
+            event, target = self._waiting.popleft(), self._target()
+            await self._give(event)
+            self._rounds = _ROUNDS
+            self._follow(target if event.is_forwarded else None)
+
+    def _follow(self, target: MessagePump | None) -> None:
+        """The next round behind the key, if there is one."""
+        again = target is not None and self._rounds > 0 and target.post_message(KeyDone())
+        self._busy = target if again else None
+        self._rounds -= 1
+
+
+def resume_only_after_suspension() -> None:
+    """Let SIGCONT restart the driver only after a SIGTSTP has stopped it.
+
+    SIGCONT also comes without a SIGTSTP: with the hangup of a terminal (setpgid(2), exit of a session leader), or from
+    a program that had frozen us. The driver would then read the keyboard a second time, and never end.
+    """
+    suspend, resume = signal.getsignal(signal.SIGTSTP), signal.getsignal(signal.SIGCONT)
+    suspended = False
+
+    def on_suspend(number: int, frame: FrameType | None) -> None:
+        nonlocal suspended
+        suspended = True
+        if callable(suspend):
+            suspend(number, frame)
+
+    def on_resume(number: int, frame: FrameType | None) -> None:
+        nonlocal suspended
+        if suspended and callable(resume):
+            suspended = False
+            resume(number, frame)
+
+    signal.signal(signal.SIGTSTP, on_suspend)
+    signal.signal(signal.SIGCONT, on_resume)
+
+
+_CHARACTERS = {**NAMED, **{digit: digit for digit in "0123456789"}}  # by the key's name
+_ALT = Enum("_ALT", {name: f"alt+{name}" for name in _CHARACTERS})  # type: ignore[misc]  # mypy wants a literal
+
+
+def alt_is_alt() -> None:
+    """Take escape and a digit for alt and that digit, which is what xterm sends (ctlseqs, "Alt and Meta Keys").
+
+    Textual's table has what a Mac's keyboard has on Option and a digit instead: ¡ for 1, £ for 3; so does it for ``-``
+    and ``=``. Such a letter would be typed in the prompt, or come to the program. The letters themselves, from a
+    keyboard that has them, are other bytes, and stay what they are.
+    """
+    table = cast("dict[str, Any]", _ansi_sequences.ANSI_SEQUENCES_KEYS)
+    for key, character in zip(_ALT, _CHARACTERS.values(), strict=True):
+        table[f"\x1b{character}"] = (key,)
+
 
 __all__ = ["Dashboard", "Start", "Wishes"]
 

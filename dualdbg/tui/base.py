@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from rich.segment import Segment
 from textual.app import App
+from textual.reactive import reactive
+from textual.strip import Strip
+from textual.widget import Widget
 from textual.worker import Worker
 
 from ..console.commands.information import INFO_WORDS
@@ -26,9 +30,10 @@ from ..model import Notice, Progress, State
 from ..session.inferiors import Process
 from ..session.session import Session
 from ..source_files import source_line
-from ..terminal_text import visible_text
+from ..terminal_text import visible, visible_text
 from . import settings
 from .model.layout_presets import PRESETS
+from .model.looks import fit
 from .panes.all import Views
 from .panes.breakpoints import BreakpointsView
 from .panes.memory import MemoryView
@@ -41,9 +46,33 @@ from .panes.threads import ThreadsView
 from .panes.variables import VariablesView
 from .stop_loader import StopLoader
 from .terminal.pty import ProgramTerminal
+from .widgets.line_view import component_style
 from .widgets.search_bar import SearchBar
-from .widgets.status_line import StatusLine
 from .widgets.workspace import Workspace
+
+
+class StatusLine(Widget):
+    """``text`` gives the state; ``state`` is the CSS class of its colours; ``work`` is what is going on."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"status--work"}
+
+    text: reactive[str] = reactive("starting")
+    work: reactive[str] = reactive("")
+
+    def set_state(self, state: str) -> None:
+        """Take the colours of a state."""
+        self.set_classes(f"-{state}")
+
+    def render_line(self, y: int) -> Strip:
+        width = self.size.width
+        base = self.rich_style
+        work = f" {self.work} " if self.work else ""
+        text = fit(visible(f" {self.text}"), max(width - len(work), 0))
+        look = component_style(self, "status--work")
+        return Strip(
+            [Segment(f"{text:<{max(width - len(work), 0)}}", base), Segment(work, base + look)]
+        ).crop(0, width)
+
 
 Subscribe = Callable[["Session | Process"], None]
 Start = Callable[[Subscribe], Awaitable[Session]]

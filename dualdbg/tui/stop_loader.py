@@ -6,7 +6,9 @@ import asyncio
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..console.console import Console
 from ..console.names import package_path
@@ -40,10 +42,39 @@ from .model.goto_target import Spot
 from .model.machine_code import listing_of
 from .model.source_text import SourceText
 from .model.status_text import stack_note, thread_note
-from .model.tensor_rows import described
-from .model.thread_states import with_state
 from .panes.all import Views
 from .panes.memory import WINDOW
+
+
+def with_state(listed: Thread, seen: Thread | None) -> Thread:
+    """A thread of the list, with what its stack says. ``seen`` is None when its stack was not read."""
+    if seen is None:
+        return listed
+    return replace(
+        listed,
+        state=seen.state,
+        holds_gil=seen.holds_gil,
+        waits_for_gil=seen.waits_for_gil,
+        python_name=listed.python_name or seen.python_name,
+    )
+
+
+_PREFIX = {"Parameter": "Parameter ", "ndarray": "ndarray "}  # facts that the text of the value does not give
+
+
+def described(values: Sequence[Value]) -> Sequence[Value]:
+    """The same values; the types of tensors that debugpy holds say ``float32 [2, 3]``."""
+    return [
+        replace(value, type=f"{_PREFIX.get(value.type, '')}{value.data['dtype']} {value.data['sizes']}")
+        if value.language is Language.PYTHON and _is_tensor(value.data)
+        else value
+        for value in values
+    ]
+
+
+def _is_tensor(data: Any) -> bool:
+    return isinstance(data, dict) and {"dtype", "sizes"} <= data.keys()
+
 
 _TOGETHER = 0.1  # seconds that a new stop may wait to be drawn as a whole
 _PATIENCE = 0.15  # seconds that a step may run before the panes show that the target runs

@@ -12,7 +12,22 @@ import gdb
 from dualdbg_helpers import in_time
 from dualdbg_shared.requests.codec import encoded
 
-from . import registry, skipping, undecided
+from . import registry, undecided
+
+# By the path of the source, and by the name of the function: what `skip` takes.
+_SKIPPED = (
+    "-gfi /rustc/*",  # Rust's library, as its builds name it
+    "-gfi */lib/rustlib/src/rust/*",  # the same, where its source is installed
+    "-gfi */include/python3*/*",  # Py_INCREF and its kind
+    "-rfu ^__Pyx_",  # Cython's own functions
+)
+
+
+def skip_libraries() -> None:
+    """gdb skips them from now on. ``info skip`` lists them, and ``skip delete`` forgets them."""
+    for what in _SKIPPED:
+        gdb.execute("skip " + what, to_string=True)
+
 
 _MARK = "dualdbg-answer:"  # begins the line of the answer; dualdbg/backends/gdb_client.py
 _LONG = 1 << 10  # characters; gdb writes them one by one on its MI channel, so a file is much faster
@@ -58,7 +73,7 @@ def register() -> None:
     """gdb knows the commands from now on."""
     AskCommand()
     TellCommand()
-    skipping.register()
+    skip_libraries()
     undecided.register()
 
 

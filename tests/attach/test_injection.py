@@ -12,10 +12,10 @@ import pytest
 
 from dualdbg.errors import TargetError
 from dualdbg.patience import patient
+from dualdbg.session.attach.injection import find_scratch
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
 from dualdbg.session.attach.python_control import awaited
 from dualdbg.session.attach.safe_waits import sleeping_safely
-from dualdbg.session.attach.scratch import find_scratch
 from dualdbg.shared import python_versions
 from dualdbg.snapshot.capture import Captured, Wanted, capture
 from dualdbg.snapshot.cpython.layout import RemoteDebugging

@@ -16,8 +16,7 @@ import pytest
 from dualdbg import __version__
 from dualdbg.cli import general, main
 from dualdbg.cli.commands import bug_report
-from dualdbg.cli.parsers import actions_of, command_parsers
-from dualdbg.cli.shell_completion import completion
+from dualdbg.cli.shell_completion import actions_of, command_parsers, completion
 from dualdbg.cli.versions import NEEDED, OPTIONAL, of_checkout, versions
 from dualdbg.patience import patient
 from tests import warm

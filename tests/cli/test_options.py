@@ -9,7 +9,7 @@ import pytest
 
 from dualdbg.cli.arguments import Parser, Program, split_program
 from dualdbg.cli.commands.run import jit_log_level, read_options
-from dualdbg.cli.parsers import command_parsers
+from dualdbg.cli.shell_completion import command_parsers
 from dualdbg.errors import UsageError
 from dualdbg.target.interpreter import default_python
 

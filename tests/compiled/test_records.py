@@ -14,8 +14,8 @@ from dualdbg.console.names import lines_text
 from dualdbg.errors import SymbolError
 from dualdbg.model import NativeFrame, ProgramLine, PythonFrame, Quality, Stack
 from dualdbg.symbols.torch.compiled_code import CompiledCode, names_file, of_model, with_program_lines
-from dualdbg.symbols.torch.compiled_package import kernels_of_package
 from dualdbg.symbols.torch.compiled_report import KernelFiles, as_data, as_text, computes
+from dualdbg.symbols.torch.compiled_search import kernels_of_package
 from tests.cli.driver import dualdbg
 
 from .made_records import GRAPH, KERNEL, MODULE, SOURCE, TRACES, CompiledFxGraph, package, record, write

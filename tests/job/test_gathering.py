@@ -18,10 +18,9 @@ from dualdbg.cli.job_json import job_to_json
 from dualdbg.cli.job_text import heading
 from dualdbg.job.gathering import Job, Seen
 from dualdbg.job.gathering import gather as gather_sources
-from dualdbg.job.recorded import Source
+from dualdbg.job.recorded import Source, is_launcher
 from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
-from dualdbg.known.launchers import is_launcher
 from dualdbg.patience import patient
 from dualdbg.snapshot.linux.procfs import read_rank
 from tests import warm

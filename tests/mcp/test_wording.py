@@ -12,8 +12,8 @@ import pytest
 
 from dualdbg.console.commands.registry import all_commands
 from dualdbg.errors import NoSuchThread, SpecError, StaleHandle, UsageError, WrongState
-from dualdbg.mcp.next_calls import next_call
 from dualdbg.mcp.registry import all_tools
+from dualdbg.mcp.server import next_call
 from dualdbg.mcp.wording import for_tools
 from dualdbg.model import State
 from tests.mcp.driver import Tools, with_server

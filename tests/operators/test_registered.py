@@ -12,7 +12,7 @@ import pytest
 
 from dualdbg.cli.commands import ops, resolve
 from dualdbg.errors import SpecError, UsageError
-from dualdbg.symbols.callables.registrations import registered_rows, table_rows
+from dualdbg.symbols.callables.native_entries import registered_rows, table_rows
 from dualdbg.symbols.callables.resolved import Registered, Registration, Resolved, TableRow
 from dualdbg.symbols.torch.registered_report import as_data, as_text, in_repository, layers
 from tests import support

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.known.idle_loops import is_idle_loop
 from dualdbg.shared.proc_files import read_stat
+from dualdbg.snapshot.report.library_threads import is_idle_loop
 from tests.snapshot.programs_running import running
 from tests.snapshot.test_command import dualdbg
 from tests.support import wait_until

@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dualdbg.symbols.names import cxx_names
-from dualdbg.symbols.names.constraints import without_constraints
-from dualdbg.symbols.names.demangle import demangle
+from dualdbg.symbols.names.demangle import demangle, without_constraints
 
 # The clause of a member of a class template, which no demangler of GCC reads; a clause and a template argument's own
 # concept; letters that look so.

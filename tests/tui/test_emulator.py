@@ -17,7 +17,7 @@ from textual._xterm_parser import XTermParser
 from textual.events import Key
 
 from dualdbg.patience import patient
-from dualdbg.tui.driver_keys import alt_is_alt
+from dualdbg.tui.app import alt_is_alt
 from dualdbg.tui.terminal.cells import Look
 from dualdbg.tui.terminal.keys import sequence
 from dualdbg.tui.terminal.parser import Parser

@@ -7,18 +7,53 @@ in one of the interpreter's own waits (``safe_waits``). Code is never run at any
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...errors import TargetError
+from ...errors import TargetError, UnreadableMemory
+from ...shared import page_size
+from ...shared.libraries import is_loader
 from ...snapshot.capture import Captured
 from ...snapshot.facts import ProcessReport, ThreadReport
+from ...snapshot.linux.memory import Memory
 from ...symbols.address_space import Module
 from ...target.calls import Folder
 from ...target.launcher import BOOTSTRAP
 from .pending_call import Write, main_interpreter, plan, request_script
 from .safe_waits import is_native, runs_main_interpreter
-from .scratch import find_scratch
+
+_PF_W = 2
+_PAGE = page_size.of_this_machine()
+_KEPT = 64  # bytes behind what the file has that we do not use either
+
+
+def find_scratch(memory: Memory, modules: Sequence[Module], size: int) -> int:
+    """The address of ``size`` bytes. Raises TargetError when no file of the process has room for them."""
+    cleared = (
+        end for module in modules[1:] if not is_loader(module.path) for end in _ends(module, writable=True)
+    )
+    behind_code = (end for module in modules for end in _ends(module, writable=False))
+    for ends, zeros in ((cleared, True), (behind_code, False)):
+        for end in ends:
+            limit = -(-end // _PAGE) * _PAGE
+            if limit - end < size + _KEPT:
+                continue
+            try:
+                data = memory.read(end, limit - end)
+            except UnreadableMemory:
+                continue
+            if not zeros or not any(data):
+                return limit - size
+    raise TargetError("no file of the process has room in memory for the text that is to be run")
+
+
+def _ends(module: Module, writable: bool) -> Iterator[int]:
+    """Where the parts of a mapped file end that are writable, or are not."""
+    for segment in module.library.elf.loads() if module.library is not None else ():
+        if bool(segment.flags & _PF_W) == writable:
+            yield module.bias + segment.address + segment.memory_size
+
 
 # What runs it, among the names of the program's main module: it binds none of them, and uses one. A file that is left
 # open would be a ResourceWarning. Short: some programs have little room.

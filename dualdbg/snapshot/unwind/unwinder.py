@@ -5,6 +5,8 @@ Each frame's caller is known by call frame information, else by the frame's code
 
 from __future__ import annotations
 
+import struct
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -12,16 +14,100 @@ from dataclasses import dataclass, field
 
 from ...errors import SymbolError, UnreadableMemory
 from ...probes.placement import MISSING
+from ...shared.elf import SHT_DYNSYM
+from ...shared.symbol_table import SymbolTable
 from ...stacks.roles import NO_CODE
 from ...symbols.address_space import Module
+from ...symbols.elf.elf_file import ElfFile
 from ..linux.memory import Memory
 from ..linux.registers import AARCH64, X86_64, Architecture, Registers
-from .arm64 import Calls, is_behind_call
 from .by_code import rows_by_code
-from .calls import LONGEST, ends_with_call
+from .calls import LONGEST, ends_with_call, is_call_word
 from .cfi import CallFrames, How, Row
 from .dwarf_expressions import evaluate
-from .signal_frames import interrupted, is_sigreturn
+
+_B, _BL, _DISTANCE = 0x14000000, 0x94000000, 0x03FFFFFF
+
+
+class Calls:
+    """The direct calls in the code of one file."""
+
+    def __init__(self, elf: ElfFile) -> None:
+        self._elf = elf
+        self._returns: dict[int, int | None] = {}
+
+    def only_return(self, start: int) -> int | None:
+        """Where the function at ``start`` returns to, if one instruction calls it and other files cannot: else None.
+
+        All are link-time addresses.
+        """
+        if start not in self._returns:
+            self._returns[start] = self._find(start)
+        return self._returns[start]
+
+    def _find(self, start: int) -> int | None:
+        text = self._elf.section(".text")
+        if text is None or start % 4 or _is_exported(self._elf, start):
+            return None
+        words = array("I", bytes(self._elf.view(text))[: text.size // 4 * 4])
+        first = (start - text.address) // 4
+        calls = []
+        for kind in (_B, _BL):
+            # The distance is counted from the instruction, so that kind, place and distance add up to the same.
+            calls += [
+                (kind, at)
+                for at, word in enumerate(words)
+                if word & ~_DISTANCE == kind and (word + at - first) & _DISTANCE == 0
+            ]
+        if len(calls) != 1 or calls[0][0] != _BL:
+            return None
+        return text.address + 4 * calls[0][1] + 4
+
+
+def _is_exported(elf: ElfFile, start: int) -> bool:
+    tables = (SymbolTable(elf, section) for section in elf.sections if section.type == SHT_DYNSYM)
+    return any(True for table in tables for _ in table.with_values({start}))
+
+
+def is_behind_call(elf: ElfFile, address: int) -> bool:
+    """Whether the instruction before ``address`` is a call."""
+    offset = elf.offset_of(address - 4)
+    if offset is None:
+        return False
+    return is_call_word(struct.unpack("<I", elf.bytes_at(offset, 4))[0])
+
+
+ARM64_SIGRETURN = struct.pack("<II", 0xD2801168, 0xD4000001)  # mov x8, #139; svc #0
+X86_SIGRETURNS = (
+    bytes.fromhex("48c7c00f0000000f05"),  # mov $15,%rax; syscall
+    bytes.fromhex("b80f0000000f05"),  # mov $15,%eax; syscall
+)
+# struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo of 128 bytes, ucontext with its sigcontext at 176; there
+# fault_address, regs[31], sp, pc (arch/arm64/include/uapi/asm/sigcontext.h). The stack pointer points to it.
+_ARM64_REGISTERS_AT = 128 + 176 + 8
+_ARM64_REGISTERS = struct.Struct("<33Q")
+# struct rt_sigframe (arch/x86/include/asm/sigframe.h), behind the return address that the handler has taken: the
+# ucontext, with its sigcontext at 40 (arch/x86/include/uapi/asm/sigcontext.h): r8 to r15, rdi, rsi, rbp, rbx, rdx, rax,
+# rcx, rsp, rip.
+_X86_REGISTERS_AT = 40
+_X86_REGISTERS = struct.Struct("<17Q")
+_X86_ORDER = (13, 12, 14, 11, 9, 8, 10, 15, *range(8), 16)  # where each is, by DWARF number
+
+
+def is_sigreturn(architecture: Architecture, read: Callable[[int], bytes | None]) -> bool:
+    """Whether the code ``read`` gives so many bytes of is what a handler returns to."""
+    codes = (ARM64_SIGRETURN,) if architecture is AARCH64 else X86_SIGRETURNS
+    return any(read(len(code)) == code for code in codes)
+
+
+def interrupted(architecture: Architecture, memory: Memory, sp: int) -> tuple[list[int | None], int]:
+    """The registers, by DWARF number, and the pc of what a signal has interrupted. ``sp``: in the sigreturn code."""
+    if architecture is AARCH64:
+        values = _ARM64_REGISTERS.unpack(memory.read(sp + _ARM64_REGISTERS_AT, _ARM64_REGISTERS.size))
+        return [*values[: AARCH64.count]], values[32]
+    values = _X86_REGISTERS.unpack(memory.read(sp + _X86_REGISTERS_AT, _X86_REGISTERS.size))
+    return [values[place] for place in _X86_ORDER], values[16]
+
 
 LIMIT = 2000  # frames; deeper stacks end with a note
 _MASK = (1 << 64) - 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,8 +25,51 @@ from ...shortage import shortage
 from ..elf.elf_file import ElfFile
 from ..link_time import inlined_calls
 from ..objfile import Objfile, Symbol
-from .registrations import registered_rows, table_rows
-from .resolved import NativeEntry, PythonSource, RegisteredKernel, Registration, Resolved
+from .resolved import (
+    NativeEntry,
+    PythonSource,
+    Registered,
+    RegisteredKernel,
+    Registration,
+    Resolved,
+    TableRow,
+)
+
+# CPU: registered at FILE:LINE :: (Tensor _0) -> Tensor _0 [ boxed unboxed ]
+# Of several kernels for a key the first is in force; the others, marked (inactive), are what it replaced.
+_REGISTERED = re.compile(
+    r"(?P<key>\w+(?:\[alias\])?): registered at (?P<place>.+?) :: (?P<signature>.*?) \[ (?P<calls>[\w ]*)\]"
+)
+_SCHEMA = re.compile(r"debug: registered at (?P<place>.+)")
+# CPU: fallthrough registered at FILE:LINE [backend fallback]
+_ROW = re.compile(r"(?P<key>\w+): (?P<through>fallthrough )?registered at (?P<place>.+) \[(?P<how>[\w ]+)\]")
+
+
+def registered_rows(dump: str) -> tuple[str | None, tuple[Registered, ...]]:
+    """Where the schema was registered, and the kernels with theirs."""
+    place = None
+    found = []
+    for line in dump.splitlines():
+        schema, kernel = _SCHEMA.fullmatch(line.strip()), _REGISTERED.fullmatch(line.strip())
+        if schema is not None:
+            place = schema["place"]
+        elif kernel is not None:
+            signature = None if kernel["signature"] == "(none)" else kernel["signature"]
+            found.append(
+                Registered(kernel["key"], kernel["place"], signature, tuple(kernel["calls"].split()))
+            )
+    return place, tuple(found)
+
+
+def table_rows(table: str) -> tuple[TableRow, ...]:
+    """What each dispatch key comes to; keys that come to nothing have no row."""
+    matches = (_ROW.fullmatch(line.strip()) for line in table.splitlines())
+    return tuple(
+        TableRow(match["key"], match["place"], match["how"], match["through"] is not None)
+        for match in matches
+        if match is not None
+    )
+
 
 # What runs in the user's interpreter; read as files, because dualdbg itself does not import them.
 _FOLDER = Path(__file__).resolve().parents[2] / "target" / "bootstrap"

@@ -8,16 +8,45 @@ and what both refuse, as they do some constraints of GCC 14 and later, is demang
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from ...errors import TargetError
 from ...in_thread import run
 from ...patience import patient
-from .constraints import without_constraints
 from .rust_names import demangle_rust
+
+_TYPE_CONSTRAINT = re.compile(rb"Tk(?:St)?([1-9]\d{0,3})")
+
+
+def without_constraints(name: bytes) -> Iterator[bytes]:
+    """What the name may be without its constraints, the likeliest first. One that can be demangled is right.
+
+    Where a letter is part of an identifier what is left is no mangled name: the length before it is wrong.
+    """
+    body, dot, clones = name.partition(b".")
+    free = _without_concepts(body)
+    if free != body:
+        yield free + dot + clones
+    for clause in re.finditer(b"Q", free):
+        yield free[: clause.start()] + dot + clones
+
+
+def _without_concepts(body: bytes) -> bytes:
+    """Without the concepts that have no scope and no arguments: nothing later refers to them by number."""
+    kept = []
+    at = 0
+    while found := _TYPE_CONSTRAINT.search(body, at):
+        end = found.end() + int(found[1])
+        if body[end : end + 1] == b"I":
+            return body
+        kept.append(body[at : found.start()])
+        at = end
+    return b"".join([*kept, body[at:]])
+
 
 RUNTIMES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 _MANGLED = ("_R", "_Z")

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from ..names import cxx_names
 from ..names.signature import Parameter, Signature
 from ..names.symbol import Symbol
-from .boxed import boxed_signature
 from .native_functions import NativeFunction
 from .native_signature import (
     arguments,
     kernel_parameters,
+    normal,
     parameter_types,
     parameters_of,
     result_of,
@@ -25,6 +25,26 @@ from .native_signature import (
     structured_parameters,
 )
 from .operators import OperatorTable
+
+_CALLED = {
+    "c10::BoxedKernel::make_boxed_function",
+    "c10::BoxedKernel::make_boxed_functor",
+    "c10::impl::make_boxed_from_unboxed_functor::call",
+}
+_STACK = normal("std::vector<c10::IValue, std::allocator<c10::IValue> >*")
+_BOXED_NAMES = ("functor", "op", "dispatchKeySet", "stack")
+_BOXED_TYPES = [
+    *map(normal, ("c10::OperatorKernel*", "c10::OperatorHandle const&", "c10::DispatchKeySet")),
+    _STACK,
+]
+
+
+def boxed_signature(short: str, types: list[str]) -> Signature | None:
+    """The signature of a boxed kernel by its qualified name and the types of its parameters; None of any other."""
+    if short not in _CALLED or [*map(normal, types)] != _BOXED_TYPES:
+        return None
+    return Signature(tuple(map(Parameter, _BOXED_NAMES, types)), hidden=False, result="void")
+
 
 _KEYS = "c10::DispatchKeySet"
 # Functions with a dispatcher's own parameters, by their qualified names (torchgen/dest, torchgen/gen.py).
