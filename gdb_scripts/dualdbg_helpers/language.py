@@ -75,12 +75,6 @@ def evaluate(text: str) -> Any:
         return gdb.parse_and_eval(text)
 
 
-def class_symbol(name: str, block: gdb.Block) -> "gdb.Symbol | None":
-    """The symbol of the class, union or enumeration of this C++ name that ``block`` sees; None where it sees none."""
-    with ours():
-        return gdb.lookup_symbol(name, block, gdb.SYMBOL_STRUCT_DOMAIN)[0]
-
-
 def evaluate_for_user(text: str) -> Any:
     """The value of an expression that the user typed, in the language of the selected frame or the one that is set.
 

@@ -22,7 +22,7 @@ from .torch.schema import Operators
 from .torch.symint import SymInts
 from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
-from .type_names import EXPRESSION, declarator, template
+from .type_names import EXPRESSION, template
 
 INTEGER, SSE = "integer", "sse"
 _STACK = "stack"  # a word that never is in a register
@@ -234,18 +234,6 @@ def written_text(kind: str) -> str:
     return kind
 
 
-def _member_offset(_target: Any, data: bytes) -> str:
-    number = int.from_bytes(data, "little", signed=True)
-    return "null" if number == -1 else "offset %d" % number
-
-
-def _member_function(_target: Any, data: bytes) -> str:
-    """Itanium C++ ABI, 2.3: the address, or one more than an offset into the table; then what is added to ``this``."""
-    where, adjustment = struct.unpack("<Qq", data)
-    text = "entry %d of the vtable" % (where // 8) if where & 1 else "0x%x" % where
-    return "null" if not where else text + (", this %+d" % adjustment if adjustment else "")
-
-
 def value_of(kind: str) -> Optional[Value]:
     """How a type is passed by value; None where it is an object, or not known."""
     kind = _plain(kind)
@@ -254,17 +242,8 @@ def value_of(kind: str) -> Optional[Value]:
         return known
     if EXPRESSION.search(kind) and not kind.endswith(("*", "&")):
         return None
-    if kind.endswith("::*"):
-        return Value(8, 8, (INTEGER,), _member_offset)
-    if kind.endswith((")", "]")) or ")(" in kind:
-        pointer = declarator(kind)
-        if pointer.endswith("::*("):
-            return Value(16, 8, (INTEGER, INTEGER), _member_function)
-        if pointer:
-            number = _member_offset if "::*" in pointer and "&" not in pointer else _address
-            return Value(8, 8, (INTEGER,), number)
-        if kind.endswith((")", "]")):
-            return None
+    if kind.endswith((")", "]", "::*")):
+        return None  # pointers and references to functions, arrays and members
     if kind.endswith(("*", "&")):
         return Value(
             8, 8, (INTEGER,), lambda target, data: _pointed(target, kind, int.from_bytes(data, "little"))

@@ -47,14 +47,13 @@ _FLOATING: Dict[str, Tuple[int, int]] = {
 }
 _POINTER = Way(1)
 _CHAR = re.compile(r"(?<!signed )\bchar\b(?!\*| const\*)")
-_OTHER_FORM = re.compile(r"\blong double\b|\(.*::\*\)\(")
+_OTHER_FORM = re.compile(r"\blong double\b")
 
 
 def shown_kind(kind: str) -> Optional[str]:
     """The type by whose rules an argument becomes text; None where the text of x86-64 would be wrong here.
 
-    A plain char has no sign, and neither has wchar_t (AAPCS64, 10.1). A long double has 113 bits, and a pointer to a
-    member function marks virtual ones in its other word (C++ ABI for AArch64, 3.2.1).
+    A plain char has no sign, and neither has wchar_t (AAPCS64, 10.1). A long double has 113 bits.
     """
     if _OTHER_FORM.search(kind):
         return None

@@ -9,35 +9,6 @@ _NAME = re.compile(r"\w+(?:::\w+)*<")
 EXPRESSION = re.compile(r"\bdecltype ?\((?!nullptr\))|[{}]|->")  # its type is not read
 
 
-def declarator(kind: str) -> str:
-    """What stands in the place of a name in the type of a pointer or reference to functions or arrays: ``*``, ``S::*``;
-    empty for any other type. With ``(`` behind it is about functions.
-    """
-    depth = 0
-    for at, letter in enumerate(kind):
-        depth += (letter == "<") - (letter == ">")
-        if letter != "(" or depth:
-            continue
-        end = _closing(kind, at)
-        inner = kind[at + 1 : end - 1]
-        if not re.match(r"[*&]|(?:[\w:]|<.*>)+::\*", inner):
-            return ""
-        found = declarator(inner)
-        inner = re.sub(r"(?: ?(?:const|volatile))+$", "", inner)
-        return found or inner + kind[end : end + 1]
-    return ""
-
-
-def _closing(text: str, at: int) -> int:
-    """Behind the parenthesis that closes the one at ``at``."""
-    depth = 0
-    for end in range(at, len(text)):
-        depth += (text[end] == "(") - (text[end] == ")")
-        if not depth:
-            return end + 1
-    return len(text)
-
-
 def template(kind: str) -> Optional[Tuple[str, str]]:
     """The name and the arguments of a type that is an instance of a template, and nothing within one: what
     ``C::value_type`` is (a number, a reference, a class) no name tells.

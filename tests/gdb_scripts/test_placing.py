@@ -94,8 +94,7 @@ def test_whether_this_is_passed_may_be_open(placing: Any) -> None:
         (VIEW, VIEW),
         ("wchar_t", "unsigned int"),
         ("long double", None),
-        ("void (Account::*)(int)", None),
-        ("void (*)(int)", "void (*)(int)"),
+        ("void (*)(int)", None),
         ("Thing", None),
     ],
 )

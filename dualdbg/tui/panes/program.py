@@ -22,8 +22,6 @@ from ..terminal.reflow import as_row
 from ..terminal.screen import Screen
 from ..widgets.line_view import LineView
 
-_LINES_A_WHEEL = 3
-
 
 class ProgramView(LineView):
     """Keys go to the program while ``takes_keys`` is true, except those in ``kept``, which lead out of the pane."""

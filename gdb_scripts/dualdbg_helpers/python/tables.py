@@ -132,12 +132,6 @@ class Tables:
         found = self._memory.pointer(address - (8 if self._layout.free_threaded else 24))
         return self.items(found) if found else []
 
-    def inline_items(self, kind, address):
-        """The pairs of :meth:`instance_items` that lie with the instance itself, in no ``dict``."""
-        if not kind.has(L.MANAGED_DICT) or self._layout.minor < 11:
-            return []
-        return self._inline(kind, address) or []
-
     def _inline(self, kind, address):
         """The pairs that lie with an instance, from 3.11 on; None where there is a ``dict`` for them, or nothing."""
         memory, layout = self._memory, self._layout
