@@ -3,8 +3,7 @@
 from ..errors import Implausible
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
-from . import masked
-from .numpy import Arrays
+from .numpy import Arrays, dtype_text, tuple_text
 from .writer import Writer
 
 
@@ -62,6 +61,14 @@ def _array(objects, kind, address, depth):
     return objects.target.decoder(Arrays).text(objects, address, depth)
 
 
+def _masked(objects, kind, address, depth):
+    """A masked array by its shape and type: which of its elements count, another array says."""
+    if kind.name == "MaskedConstant":
+        return "masked"
+    found = objects.target.decoder(Arrays).read(address)
+    return f"masked_array(shape={tuple_text(found.shape)}, dtype={dtype_text(found)})"
+
+
 def _scalar(objects, kind, address, depth):
     return objects.target.decoder(Arrays).scalar(kind, address)
 
@@ -78,7 +85,7 @@ BY_NAME = {
     "torch.memory_format": Writer("memory_format", _named(1, 64)),
     "torch.device": Writer("device", _device),
     "numpy.ndarray": Writer("array", _array),
-    "class numpy.ma.MaskedArray": Writer("array", masked.text),
-    "class numpy.ma.core.MaskedArray": Writer("array", masked.text),
+    "class numpy.ma.MaskedArray": Writer("array", _masked),
+    "class numpy.ma.core.MaskedArray": Writer("array", _masked),
     "numpy.generic": _SCALAR,
 }

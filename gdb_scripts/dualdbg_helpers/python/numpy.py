@@ -149,12 +149,6 @@ class Arrays:
         """The values in what :meth:`nested` gave, one after the other."""
         return _leaves(nested, dimensions)
 
-    def scalar_text(self, value, dtype):
-        """A number of an element type as ``str`` of numpy writes it."""
-        if dtype.startswith("complex"):
-            return str(value)
-        return _scalar_text(value, dtype) if dtype.startswith("float") else str(value)
-
     def form(self, objects, found, nested):
         """The function that writes one element of what :meth:`nested` gave."""
         return self._format(objects, found, _leaves(nested, len(found.shape)))
