@@ -67,7 +67,7 @@ LANGUAGES = (
 )
 # Where expressions are read as text and types looked up by name: nowhere else.
 READERS = {
-    "dualdbg_helpers/language.py": {"parse_and_eval", "lookup_type", "lookup_symbol"},
+    "dualdbg_helpers/language.py": {"parse_and_eval", "lookup_type"},
 }
 ASKED = frozenset({"parse_and_eval", "lookup_type", "parse_expression", "lookup_symbol"})
 
