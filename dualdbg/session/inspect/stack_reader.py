@@ -12,7 +12,7 @@ from ...errors import CommandError, DualdbgError
 from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
-from ...model import Event, NativeFrame, Notice, Stack
+from ...model import Event, NativeFrame, Notice, Quality, Stack
 from ...shared.libraries import is_c_library
 from ...shared.requests.code import LibraryOfProcess, LoadLibrary, ReadWhole
 from ...shared.requests.threads import ListThreads
@@ -373,11 +373,13 @@ class StackReader:
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
-        if native and self._is_gap(native[-1]):
-            trouble = trouble or GAP.format(Path(native[-1].library or "").name)
         if native and not self._is_code(native[-1].pc):
             trouble = NO_CODE.format(native[-1].pc)
         stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
+        # Where all of Python is found, what lies beyond has only begun the thread.
+        if trouble is None and stack.quality is not Quality.FULL and native and self._is_gap(native[-1]):
+            why = GAP.format(Path(native[-1].library or "").name)
+            stack = replace(stack, note=f"{stack.note}; {why}" if stack.note else why)
         self._stacks[tid] = replace(stack, origin=await self._origin(native) or stack.origin)
         return self._stacks[tid]
 
