@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+THROWERS = ("__cxa_throw", "rust_panic")
+CATCHERS = ("__cxa_begin_catch",)
+PANIC = "panic"  # the type of a panic, for people and in specs
+
+
 # Itanium C++ ABI (__cxa_, _Unwind_, __cxxabiv1), and what GCC and LLVM have beside it: their namespaces, personality
 # routines, locks (libgcc/gthr-posix.h), static functions of the unwinder (libgcc/unwind-dw2.c), sanitizers.
 _RUNTIME = re.compile(

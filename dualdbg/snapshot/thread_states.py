@@ -8,7 +8,7 @@ from ..errors import TargetError
 from .capture import Held, Wanted, capture
 from .facts import SystemCall
 from .linux.procfs import read_threads
-from .report.calls import call_of
+from .report.assemble import call_of
 
 
 @dataclass(frozen=True)

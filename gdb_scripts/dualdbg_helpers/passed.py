@@ -22,7 +22,26 @@ from .torch.schema import Operators
 from .torch.symint import SymInts
 from .torch.tensor import Tensors
 from .torch.tensor_text import TensorText
-from .type_names import EXPRESSION, template
+
+_NAME = re.compile(r"\w+(?:::\w+)*<")
+EXPRESSION = re.compile(r"\bdecltype ?\((?!nullptr\))|[{}]|->")  # its type is not read
+
+
+def template(kind: str) -> Optional[Tuple[str, str]]:
+    """The name and the arguments of a type that is an instance of a template, and nothing within one: what
+    ``C::value_type`` is (a number, a reference, a class) no name tells.
+    """
+    match = _NAME.match(kind)
+    if match is None or EXPRESSION.search(kind):
+        return None
+    depth, nested = 0, 0
+    for at, letter in enumerate(kind):
+        nested += (letter in "([") - (letter in ")]")
+        depth += 0 if nested else (letter == "<") - (letter == ">")
+        if letter == ">" and not depth and not nested:
+            return (kind[: match.end() - 1], kind[match.end() : at]) if at + 1 == len(kind) else None
+    return None
+
 
 INTEGER, SSE = "integer", "sse"
 _STACK = "stack"  # a word that never is in a register

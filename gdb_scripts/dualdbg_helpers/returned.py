@@ -14,8 +14,7 @@ from typing import Any, Callable, List, NamedTuple, Optional, Tuple, Union
 
 from . import placing_arm
 from .abi import AARCH64, X86_64, split_list
-from .passed import INTEGER, Value, object_of, value_of
-from .type_names import template
+from .passed import INTEGER, Value, object_of, template, value_of
 
 VOID = "void"
 INTEGERS = {X86_64: ("rax", "rdx"), AARCH64: ("x0", "x1")}  # the first is shown where a value is not known

@@ -26,7 +26,7 @@ def test_the_object_is_not_the_interpreter(table: Path, name: str, monkeypatch: 
     for module in [one for one in sys.modules if one.startswith("dualdbg_helpers")]:
         monkeypatch.delitem(sys.modules, module)
     from dualdbg_helpers.layout.model import Record
-    from dualdbg_helpers.torch.python_slot import python_object
+    from dualdbg_helpers.torch.autograd import python_object
 
     size, fields = _record(json.loads(table.read_text()), name)
     offset, width = next(fields[one] for one in ("pyobj_slot_", "pyobj_") if one in fields)

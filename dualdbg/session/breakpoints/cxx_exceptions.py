@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...known.binding_layers import is_rust_library
-from ...known.runtime_functions import is_runtime_function
-from ...known.throwers import PANIC
+from ...known.runtime_functions import PANIC, is_runtime_function
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_cxx_library
 from ...shared.requests.breakpoints import ReadCaughtObject, ReadPanicText, ReadThrownObject, ThrownObject

@@ -9,7 +9,7 @@ from pathlib import Path
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
 from ...folders import here
-from ...known.throwers import CATCHERS, THROWERS
+from ...known.runtime_functions import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
 from ...shared.requests.code import CodeAddress, FindLineLocations

@@ -12,7 +12,7 @@ from ..python.names import Types
 from ..python.numpy import Arrays
 from ..python.objects import Objects
 from ..python.pybind import BASE, Pybind
-from ..torch.python_slot import python_object
+from ..torch.autograd import python_object
 from ..torch.tensor import Tensors
 from ..torch.tensor_text import TensorText
 from .registry import command

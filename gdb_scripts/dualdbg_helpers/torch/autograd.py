@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from ..errors import Implausible, LayoutMissing, Unreadable
 from ..python.names import type_name_of
-from .python_slot import python_object
+
+_OWNS = 1
+
+
+def python_object(target, record, address):
+    """The address of the Python object of the ``record`` at ``address``, 0 where Python has none.
+
+    Raises LayoutMissing, Unreadable.
+    """
+    layout = target.layout.record(record)
+    if "pyobj_slot_" not in layout:
+        return target.memory.pointer(address + layout["pyobj_"])
+    place = address + layout["pyobj_slot_"] + layout.sizes["pyobj_slot_"] - 8
+    return target.memory.pointer(place) & ~_OWNS
+
 
 PLAIN_META = "N5torch8autograd12AutogradMetaE"
 VIEW_META = "N5torch8autograd22DifferentiableViewMetaE"

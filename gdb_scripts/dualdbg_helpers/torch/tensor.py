@@ -7,10 +7,9 @@ from typing import Any
 from dualdbg_shared.libraries import C10
 
 from ..errors import Implausible, LayoutMissing, Unreadable
-from .autograd import Autograd
+from .autograd import Autograd, python_object
 from .dispatch import DispatchKeys
 from .dtypes import BY_SCALAR_TYPE
-from .python_slot import python_object
 from .symint import SymInts
 
 TENSOR_IMPL = "N3c1010TensorImplE"
