@@ -137,6 +137,7 @@ def test_what_is_printed(torch: TorchInstallation, capsys: pytest.CaptureFixture
     assert in_repository("torchgen/gen.py") == "torchgen/gen.py"
 
 
+@pytest.mark.processes
 def test_no_operator() -> None:
     with pytest.raises(SpecError, match="no operator named 'radn'"):
         ops.main(["radn", "--generated"])
