@@ -76,7 +76,7 @@ def drawn(terminal: Terminal, text: str, command: str) -> str:
     lines = text.rstrip("\n").split("\n")
     plain = [Text.from_ansi(line).plain for line in lines]
     first = next(at for at, line in enumerate(plain) if terminal.begin in line)
-    shown = [line.replace(f"{ROOT}/", "") for line in lines[first : first + terminal.lines]]
+    shown = [re.sub(rf"{re.escape(str(ROOT))}/+", "", line) for line in lines[first : first + terminal.lines]]
     if first:
         shown.insert(0, _MORE)
     if first + terminal.lines < len(lines):

@@ -129,7 +129,10 @@ def now(one: Transcript, runner: Runner = Runner()) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    return text.replace(f"{ROOT}/", "").replace(sysconfig.get_path("stdlib"), _STANDARD_LIBRARY)
+    # Of samples gdb has the path with more slashes (samples/cached_build.py).
+    return re.sub(rf"{re.escape(str(ROOT))}/+", "", text).replace(
+        sysconfig.get_path("stdlib"), _STANDARD_LIBRARY
+    )
 
 
 def on_terminal(one: Transcript, runner: Runner = Runner()) -> list[str]:
