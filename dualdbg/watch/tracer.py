@@ -73,11 +73,8 @@ class SignalInfo:
 
 @dataclass(frozen=True)
 class Dying:
-    """A thread stands before the end of its process. :meth:`Tracer.let_die` lets that happen.
-
-    A signal will end it. Or (``status``, as that of wait(2)) it has called exit, or was killed: its memory and its open
-    files are still there.
-    """
+    """A thread stands before a signal that ends its process. Or (``status``, as that of wait(2)) the process exits or
+    was killed, and has its memory and its files still. :meth:`Tracer.let_die` lets that happen."""
 
     pid: int
     tid: int
@@ -115,9 +112,7 @@ class Programs(Enum):
 
 class Tracer:
     """Processes that were seized, their threads, what they fork, and of the ``programs`` that are run then those.
-
-    ``exits``: of those that were seized it is told before they exit too.
-    """
+    ``exits``: that a process which was seized is going to exit is told too."""
 
     def __init__(self, programs: Programs = Programs.NONE, exits: bool = False) -> None:
         self._programs = programs

@@ -141,3 +141,31 @@ def test_attach_to_a_patched_program_says_why_not(patched: Path) -> None:
         assert process.poll() is None
         process.kill()
     assert f"{patched.name.partition('_')[0]} has replaced the program's threads" in done.stdout + done.stderr
+
+
+FORKS = """\
+{patch}
+import os, subprocess, sys
+def work(n):
+    return n + 1
+if len(sys.argv) == 1:
+    subprocess.run([sys.executable, __file__, "child"], check=True)
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+        sys.exit()
+work(1)
+"""
+PATCHES = ["from gevent import monkey; monkey.patch_all()", "import eventlet; eventlet.monkey_patch()"]
+
+
+@pytest.mark.parametrize("patch", PATCHES)
+def test_children_of_a_patched_program_stop_at_breakpoints(patch: str, tmp_path: Path) -> None:
+    """They call by a socket of their own, not by one that waits for greenlets."""
+    pytest.importorskip(patch.split()[1].rstrip(";"))
+    path = tmp_path / "forks.py"
+    path.write_text(FORKS.format(patch=patch))
+    done = dualdbg("run", "--batch", "--json", "--follow", "python", "-b", "forks.py:4", path, cwd=tmp_path)
+    stops = [(event["process"], event["frame"]["line"]) for event in done.of("stopped")]
+    assert stops == [(2, 4), (3, 4)], done
+    assert "Traceback" not in "".join(event["text"] for event in done.of("output")) + done.stderr

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 _MANGLED = re.compile(r"\b_[ZR]\w+")
-_ARGUMENTS = re.compile(r"\(.*|<.*")
-_MOST_NAMED = 3  # functions
 
 
 @dataclass
@@ -187,9 +185,9 @@ class PythonHits:
         name = demangle(mangled[0]) if mangled is not None else ""
         if mangled is None or name == mangled[0]:
             return None
-        near = self._breakpoints.image.find(_ARGUMENTS.sub("", name))
+        near = self._breakpoints.image.find(re.split("[(<]", name)[0])
         told = dict.fromkeys(f"{PurePath(one.module.path).name} has {one.symbol.name}" for one in near)
-        return f"the symbol is {name}: {', '.join(list(told)[:_MOST_NAMED]) or 'no loaded library has it'}"
+        return f"the symbol is {name}: {', '.join(list(told)[:3]) or 'no loaded library has it'}"
 
     async def _holds(self, id: int, hold: PythonHold) -> bool:
         """Whether a breakpoint on an exception is for this thread, and its condition holds."""

@@ -95,6 +95,7 @@ class Imports:
         self.made: "Any" = None
         self.own_builtins: "Dict[str, Any]" = {}
         self.find_and_load: "Any" = self.machinery._find_and_load
+        self.given: "Set[str]" = set()  # names of those that the program has got
         self.own: "Dict[str, ModuleType]" = {}  # what the debugger alone finds, though the program has others
         self.watched: "Dict[str, Any]" = {}  # who is told before and after a module is imported (dualdbg_patched.py)
 
@@ -230,6 +231,8 @@ class Imports:
 
     def shown_to_the_program(self, name: str) -> "Any":
         """The hidden module, in `sys.modules` from now on. None where the program would have another."""
+        if name in self.given:  # the program has taken it out of `sys.modules`, and gets another one
+            return None
         parent = name.rpartition(".")[0]
         first = parent if self.is_made_by_another(name) else name
         if first in self.hidden and first not in sys.modules:
@@ -266,6 +269,7 @@ class Imports:
                 return False
         if parent:
             setattr(sys.modules[parent], name.rpartition(".")[2], module)
+        self.given.add(name)
         return True
 
     def is_same(self, name: str, seen: "Optional[ModuleType]", under_way: "Set[str]") -> bool:

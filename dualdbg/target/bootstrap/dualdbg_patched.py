@@ -148,12 +148,18 @@ def run_again(module: "Any", copies: "Dict[str, Any]") -> "Any":
     return copy
 
 
+class Threads(dict):  # type: ignore[type-arg]
+    """The threads by their numbers. In a child by a fork the debugger's begin before ``copy`` forgets all but one."""
+
+    def __delitem__(self, number: int) -> None:
+        self.pop(number, None)
+
+
 def share_threads(own: "Any", copy: "Any") -> None:
     """The copy of ``threading`` knows the threads that there are, by their numbers without greenlets."""
     main = copy._main_thread
     vars(main).update(vars(own._main_thread))
-    copy._active.clear()
-    copy._active.update(
+    copy._active = Threads(
         {number: main if one is own._main_thread else one for number, one in own._active.items()}
     )
     copy._trace_hook, copy._profile_hook = own._trace_hook, own._profile_hook

@@ -223,10 +223,16 @@ class SessionEnded(Exception):
     """Nobody listens for the program any more."""
 
 
-def call(address: Any) -> Any:
-    """A connected socket: ``address`` is the path of a Unix socket, or a host and a port."""
+def real_socket() -> Any:
+    """The module ``socket``; pydevd's where gevent or eventlet has replaced the program's (in a child by a fork)."""
     import socket
 
+    return getattr(sys.modules.get("_pydev_bundle._pydev_saved_modules"), "socket", socket)
+
+
+def call(address: Any) -> Any:
+    """A connected socket: ``address`` is the path of a Unix socket, or a host and a port."""
+    socket = real_socket()
     if not isinstance(address, str):
         return socket.create_connection((address[0], address[1]), timeout=CALL_DEADLINE * patience())
     connection = socket.socket(socket.AF_UNIX)
@@ -244,9 +250,10 @@ def open_connection(settings: dict[str, Any]) -> Any:
     import errno
     import fcntl
     import json
-    import socket
 
-    class Connection(socket.socket):
+    socket: Any = real_socket()
+
+    class Connection(socket.socket):  # type: ignore[misc]
         def close(self) -> None:
             try:
                 super().close()
@@ -278,9 +285,11 @@ def open_connection(settings: dict[str, Any]) -> Any:
 
 def tell_failure(settings: dict[str, Any], why: str) -> None:
     """Tells the session why no debugger will connect. By no import: a frozen program (PyInstaller) may have no json."""
-    said = "".join(
-        one if one.isascii() and one.isprintable() and one not in '"\\' else "\\u%04x" % min(ord(one), 0xFFFF)
-        for one in why[-LONGEST_FAILURE:]
+    said = (
+        why[-LONGEST_FAILURE:]
+        .encode("ascii", "replace")
+        .decode()
+        .translate({34: "'", 92: "/", 10: "\\n", 9: " "})
     )
     try:
         connection = call(settings["address"])
