@@ -137,7 +137,7 @@ class RequestLoop:
         if waiting is None:
             return
         if waiting.task is not None:
-            if waiting.request.only_looks:
+            if waiting.request.looks:
                 waiting.task.cancel()
             return
         waiting.cancelled = True
@@ -167,7 +167,7 @@ class RequestLoop:
         of_core = OF_POST_MORTEM.get(row.command) if stage is Stage.POST_MORTEM else None
         if of_core is not None:
             self._connection.respond(message, await of_core(adapter, arguments))
-        elif stage not in row.stages and not (stage is Stage.POST_MORTEM and row.only_looks):
+        elif stage not in row.stages and not (stage is Stage.POST_MORTEM and row.looks):
             raise wrong_time(row.command, stage)
         elif row.resumes:
             async with adapter.pump.quiet:

@@ -1,4 +1,4 @@
-"""What the adapter can do, as it says in its answer to ``initialize``. Every row has a test in tests/dap."""
+"""What a client is told that we can do beyond the requests: those say it themselves (``registry.py``)."""
 
 from __future__ import annotations
 
@@ -45,42 +45,12 @@ NATIVE_FILTERS: tuple[ExceptionBreakpointsFilter, ...] = (
     },
 )
 
-CAPABILITIES: Capabilities = {
-    "supportsConfigurationDoneRequest": True,
-    "supportsFunctionBreakpoints": True,
-    "supportsConditionalBreakpoints": True,
-    "supportsHitConditionalBreakpoints": True,
-    "supportsLogPoints": True,
-    "supportsInstructionBreakpoints": True,
-    "supportsDataBreakpoints": True,
-    "supportsDataBreakpointBytes": True,
-    "supportsExceptionFilterOptions": True,
-    "supportsExceptionOptions": True,
-    "supportsExceptionInfoRequest": True,
+BESIDE_REQUESTS: Capabilities = {
     "exceptionBreakpointFilters": [*PYTHON_FILTERS, *NATIVE_FILTERS],
-    "supportsEvaluateForHovers": True,
-    "supportsClipboardContext": True,
-    "supportsSetVariable": True,
-    "supportsSetExpression": True,
-    "supportsValueFormattingOptions": True,
-    "supportsCompletionsRequest": True,
     "completionTriggerCharacters": [".", ":", ">", "`", "["],
-    "supportsModulesRequest": True,
     "additionalModuleColumns": [
         {"attributeName": "symbols", "label": "Loaded as", "type": "string"},
         {"attributeName": "size", "label": "Size", "type": "string"},
     ],
-    "supportsLoadedSourcesRequest": True,
-    "supportsDelayedStackTraceLoading": True,
-    "supportsSteppingGranularity": True,
-    "supportsStepInTargetsRequest": True,
-    "supportsGotoTargetsRequest": True,
-    "supportsDisassembleRequest": True,
-    "supportsReadMemoryRequest": True,
-    "supportsWriteMemoryRequest": True,
-    "supportsRestartRequest": True,
-    "supportsTerminateRequest": True,
-    "supportTerminateDebuggee": True,
-    "supportsCancelRequest": True,
     "supportsANSIStyling": False,
 }

@@ -32,7 +32,15 @@ def _understood(rows: list[Arguments], read: Callable[[Arguments], BreakpointSpe
     return specs
 
 
-@request("setBreakpoints", CONFIGURABLE)
+@request(
+    "setBreakpoints",
+    CONFIGURABLE,
+    capabilities=(
+        "supportsConditionalBreakpoints",
+        "supportsHitConditionalBreakpoints",
+        "supportsLogPoints",
+    ),
+)
 async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetBreakpointsResponseBody:
     source = arguments.object("source")
     path = source.text("path", "")
@@ -49,7 +57,7 @@ async def set_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetBrea
     return {"breakpoints": await adapter.breakpoints.replace_list(f"file {theirs}", specs)}
 
 
-@request("setFunctionBreakpoints", CONFIGURABLE)
+@request("setFunctionBreakpoints", CONFIGURABLE, capabilities=("supportsFunctionBreakpoints",))
 async def set_function_breakpoints(
     adapter: Adapter, arguments: Arguments
 ) -> dap.SetFunctionBreakpointsResponseBody:
@@ -65,7 +73,7 @@ async def set_function_breakpoints(
     return {"breakpoints": await adapter.breakpoints.replace_list("functions", specs)}
 
 
-@request("setInstructionBreakpoints", CONFIGURABLE)
+@request("setInstructionBreakpoints", CONFIGURABLE, capabilities=("supportsInstructionBreakpoints",))
 async def set_instruction_breakpoints(
     adapter: Adapter, arguments: Arguments
 ) -> dap.SetInstructionBreakpointsResponseBody:
@@ -84,7 +92,7 @@ async def set_instruction_breakpoints(
     return {"breakpoints": await adapter.breakpoints.replace_list("instructions", specs)}
 
 
-@request("dataBreakpointInfo")
+@request("dataBreakpointInfo", capabilities=("supportsDataBreakpointBytes",))
 async def data_breakpoint_info(adapter: Adapter, arguments: Arguments) -> dap.DataBreakpointInfoResponseBody:
     """Where the variable or expression lies, or that it is one of Python, which is watched by name."""
     name = arguments.text("name")
@@ -137,7 +145,7 @@ async def _place(adapter: Adapter, arguments: Arguments, name: str) -> tuple[int
     return await adapter.values.place_of_expression(handle, name)
 
 
-@request("setDataBreakpoints", CONFIGURABLE)
+@request("setDataBreakpoints", CONFIGURABLE, capabilities=("supportsDataBreakpoints",))
 async def set_data_breakpoints(adapter: Adapter, arguments: Arguments) -> dap.SetDataBreakpointsResponseBody:
     # With more than the processor has, gdb would not let the program run. Where no register can hold a place, gdb would
     # watch it by single steps, and the program would hardly move.
@@ -184,7 +192,14 @@ def _python_watch(row: Arguments, access: str) -> BreakpointSpec:
     return with_suffixes(spec, row)
 
 
-@request("setExceptionBreakpoints", CONFIGURABLE)
+@request(
+    "setExceptionBreakpoints",
+    CONFIGURABLE,
+    capabilities=(
+        "supportsExceptionFilterOptions",
+        "supportsExceptionOptions",
+    ),
+)
 async def set_exception_breakpoints(
     adapter: Adapter, arguments: Arguments
 ) -> dap.SetExceptionBreakpointsResponseBody:

@@ -27,7 +27,15 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _MOST = 200  # completions are for people
 
 
-@request("evaluate", aside=True)
+@request(
+    "evaluate",
+    aside=True,
+    looks=True,
+    capabilities=(
+        "supportsEvaluateForHovers",
+        "supportsClipboardContext",
+    ),
+)
 async def evaluate(adapter: Adapter, arguments: Arguments) -> dap.EvaluateResponseBody:
     expression = arguments.text("expression")
     context = arguments.text("context", None)
@@ -98,7 +106,7 @@ async def _from_memory(adapter: Adapter, handle: FrameHandle, expression: str) -
     return adapter.values.result(handle, value)
 
 
-@request("completions")
+@request("completions", looks=True, capabilities=("supportsCompletionsRequest",))
 async def completions(adapter: Adapter, arguments: Arguments) -> dap.CompletionsResponseBody:
     text = arguments.text("text")
     line = arguments.number("line", None)

@@ -19,7 +19,7 @@ _TOLD = re.compile(r"(.*?)(?:: (.*)|(?=, (?:thrown|caught) in ).*)?$", re.DOTALL
 _FILE = re.compile(r'^(\s*File ")(.+)(", line \d+)', re.MULTILINE)
 
 
-@request("exceptionInfo")
+@request("exceptionInfo", looks=True, capabilities=("supportsExceptionInfoRequest",))
 async def exception_info(adapter: Adapter, arguments: Arguments) -> dap.ExceptionInfoResponseBody:
     session = adapter.session
     stop = session.require_stopped()

@@ -64,7 +64,7 @@ async def attach(adapter: Adapter, arguments: Arguments) -> None:
         raise
 
 
-@request("configurationDone", CONFIGURABLE)
+@request("configurationDone", CONFIGURABLE, capabilities=("supportsConfigurationDoneRequest",))
 async def configuration_done(adapter: Adapter, arguments: Arguments) -> None:
     if adapter.configured.is_set():
         raise WrongState("configurationDone came a second time", "")

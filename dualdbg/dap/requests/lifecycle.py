@@ -12,8 +12,7 @@ from ...protocol.dap_types import Capabilities
 from ...session.state import OVER
 from ..adapter import Adapter
 from ..client.arguments import Arguments
-from ..client.capabilities import CAPABILITIES
-from ..registry import request
+from ..registry import capabilities, request
 from ..stages import ANY, Stage
 from ..waits import within
 from .launch import start_again
@@ -25,17 +24,17 @@ _GRACE = patient(5.0)  # seconds that a program has to end by itself after an in
 async def initialize(adapter: Adapter, arguments: Arguments) -> Capabilities:
     adapter.client.introduce(arguments)
     adapter.debuggee.stage = Stage.INITIALIZED
-    return CAPABILITIES
+    return capabilities()
 
 
-@request("cancel", ANY, urgent=True)
+@request("cancel", ANY, urgent=True, capabilities=("supportsCancelRequest",))
 async def cancel(adapter: Adapter, arguments: Arguments) -> None:
     number = arguments.number("requestId", None)
     if number is not None:
         adapter.cancel(number)
 
 
-@request("disconnect", ANY, urgent=True)
+@request("disconnect", ANY, urgent=True, capabilities=("supportTerminateDebuggee",))
 async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
     """Unless the client says it, a program that was launched here ends, and one that was attached to lives on.
 
@@ -59,7 +58,12 @@ async def disconnect(adapter: Adapter, arguments: Arguments) -> None:
         adapter.offer.running = None
 
 
-@request("terminate", (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED), urgent=True)
+@request(
+    "terminate",
+    (Stage.CONFIGURING, Stage.LIVE, Stage.ENDED),
+    urgent=True,
+    capabilities=("supportsTerminateRequest",),
+)
 async def terminate(adapter: Adapter, arguments: Arguments) -> None:
     """End the program. With ``onTerminate`` set to KeyboardInterrupt it first has some time to end by itself."""
     session = adapter.debuggee.session_or_none
@@ -87,7 +91,7 @@ async def terminate(adapter: Adapter, arguments: Arguments) -> None:
         await adapter.children.end(kill=True)
 
 
-@request("restart", (Stage.LIVE, Stage.ENDED))
+@request("restart", (Stage.LIVE, Stage.ENDED), capabilities=("supportsRestartRequest",))
 async def restart(adapter: Adapter, arguments: Arguments) -> None:
     """Run the program again, with the same breakpoints; new arguments may come along."""
     await start_again(adapter, arguments.object("arguments"))

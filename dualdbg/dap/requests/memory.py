@@ -16,7 +16,7 @@ from ..registry import request
 _MOST_INSTRUCTIONS = 5000
 
 
-@request("readMemory")
+@request("readMemory", looks=True, capabilities=("supportsReadMemoryRequest",))
 async def read_memory(adapter: Adapter, arguments: Arguments) -> dap.ReadMemoryResponseBody:
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     count = arguments.number("count")
@@ -31,7 +31,7 @@ async def read_memory(adapter: Adapter, arguments: Arguments) -> dap.ReadMemoryR
     return body
 
 
-@request("writeMemory")
+@request("writeMemory", capabilities=("supportsWriteMemoryRequest",))
 async def write_memory(adapter: Adapter, arguments: Arguments) -> dap.WriteMemoryResponseBody:
     address = arguments.address("memoryReference") + arguments.number("offset", 0)
     try:
@@ -42,7 +42,7 @@ async def write_memory(adapter: Adapter, arguments: Arguments) -> dap.WriteMemor
     return {"bytesWritten": await adapter.debuggee.memory.write(address, data, partly) if data else 0}
 
 
-@request("disassemble")
+@request("disassemble", looks=True, capabilities=("supportsDisassembleRequest",))
 async def disassemble(adapter: Adapter, arguments: Arguments) -> dap.DisassembleResponseBody:
     """Exactly as many rows as were asked for: where there is no code, rows that say so."""
     address = arguments.address("memoryReference") + arguments.number("offset", 0)

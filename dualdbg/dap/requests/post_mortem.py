@@ -9,17 +9,11 @@ from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..client.paths import PathMap
 from ..configuration import Configuration
-from ..registry import post_mortem
+from ..registry import lost_post_mortem, post_mortem
 from ..stages import Stage
 from ..start import session_options
 
 _NOTHING_RUNS = "this is a core file: the program has ended"
-_CANNOT: dap.Capabilities = {
-    "supportsRestartRequest": False,
-    "supportsSetVariable": False,
-    "supportsSetExpression": False,
-    "supportsWriteMemoryRequest": False,
-}
 
 
 async def open_core(adapter: Adapter, wanted: Configuration) -> None:
@@ -48,7 +42,7 @@ async def open_core(adapter: Adapter, wanted: Configuration) -> None:
     adapter.debuggee.stage = Stage.POST_MORTEM
     for note in wanted.notes:
         adapter.connection.output("console", f"dualdbg: {note}\n")
-    adapter.connection.event("capabilities", {"capabilities": _CANNOT})
+    adapter.connection.event("capabilities", {"capabilities": lost_post_mortem()})
     adapter.connection.event("initialized")
 
 

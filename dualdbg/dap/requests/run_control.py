@@ -26,7 +26,7 @@ async def continue_(adapter: Adapter, arguments: Arguments) -> dap.ContinueRespo
     return {"allThreadsContinued": True}
 
 
-@request("next", resumes=True)
+@request("next", resumes=True, capabilities=("supportsSteppingGranularity",))
 async def next_(adapter: Adapter, arguments: Arguments) -> None:
     await _step(adapter, arguments, "next")
 

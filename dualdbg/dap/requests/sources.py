@@ -29,7 +29,7 @@ class ShownModule(dap.Module, total=False):
     size: str
 
 
-@request("source")
+@request("source", looks=True)
 async def source(adapter: Adapter, arguments: Arguments) -> dap.SourceResponseBody:
     number = arguments.number("sourceReference", 0) or arguments.object("source").number("sourceReference", 0)
     if not number:
@@ -40,7 +40,7 @@ async def source(adapter: Adapter, arguments: Arguments) -> dap.SourceResponseBo
     return {"content": await adapter.sources.text(number)}
 
 
-@request("modules", CONFIGURABLE)
+@request("modules", CONFIGURABLE, looks=True, capabilities=("supportsModulesRequest",))
 async def modules(adapter: Adapter, arguments: Arguments) -> dap.ModulesResponseBody:
     """The native libraries of the process, and debugpy's Python modules."""
     start = max(arguments.number("startModule", 0), 0)
@@ -94,7 +94,7 @@ async def tell_python_modules(adapter: Adapter) -> None:
         adapter.connection.event("module", {"reason": "new", "module": row})
 
 
-@request("loadedSources", CONFIGURABLE)
+@request("loadedSources", CONFIGURABLE, looks=True, capabilities=("supportsLoadedSourcesRequest",))
 async def loaded_sources(adapter: Adapter, arguments: Arguments) -> dap.LoadedSourcesResponseBody:
     """The files of the frames on the stack and of debugpy's modules: what a user may want to open now."""
     session = adapter.session

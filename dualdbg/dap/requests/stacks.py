@@ -26,14 +26,14 @@ class Boundary:
     below: Frame
 
 
-@request("threads", CONFIGURABLE)
+@request("threads", CONFIGURABLE, looks=True)
 async def threads(adapter: Adapter, arguments: Arguments) -> dap.ThreadsResponseBody:
     rows = await adapter.session.inspector.thread_list.all()
     adapter.pump.threads_are({row.tid for row in rows})
     return {"threads": [bodies.thread(row) for row in rows]}
 
 
-@request("stackTrace")
+@request("stackTrace", looks=True, capabilities=("supportsDelayedStackTraceLoading",))
 async def stack_trace(adapter: Adapter, arguments: Arguments) -> dap.StackTraceResponseBody:
     tid = arguments.number("threadId")
     start = max(arguments.number("startFrame", 0), 0)
@@ -128,7 +128,7 @@ async def _references(adapter: Adapter, tid: int, page: list[Frame | Boundary]) 
     }
 
 
-@request("scopes")
+@request("scopes", looks=True)
 async def scopes(adapter: Adapter, arguments: Arguments) -> dap.ScopesResponseBody:
     handle = adapter.debuggee.frame(arguments.number("frameId"))
     if isinstance(handle.frame, NativeFrame):

@@ -12,7 +12,7 @@ from ..presentation.breakpoints import is_python
 from ..registry import request
 
 
-@request("gotoTargets")
+@request("gotoTargets", looks=True, capabilities=("supportsGotoTargetsRequest",))
 async def goto_targets(adapter: Adapter, arguments: Arguments) -> dap.GotoTargetsResponseBody:
     path = arguments.object("source").text("path", "")
     if adapter.session.state is State.NATIVE_STOPPED and path and not is_python(path):
@@ -50,7 +50,7 @@ async def _places_in_native_code(adapter: Adapter, path: str, arguments: Argumen
     return [row]
 
 
-@request("stepInTargets")
+@request("stepInTargets", looks=True, capabilities=("supportsStepInTargetsRequest",))
 async def step_in_targets(adapter: Adapter, arguments: Arguments) -> dap.StepInTargetsResponseBody:
     handle = adapter.debuggee.frame(arguments.number("frameId"))
     frame = handle.frame

@@ -14,20 +14,20 @@ from ..presentation.values import as_evaluation
 from ..registry import request
 
 
-@request("variables")
+@request("variables", looks=True, capabilities=("supportsValueFormattingOptions",))
 async def variables(adapter: Adapter, arguments: Arguments) -> dap.VariablesResponseBody:
     container = adapter.debuggee.handles.variables.get(arguments.number("variablesReference"))
     return {"variables": await container.rows(arguments)}
 
 
-@request("setVariable")
+@request("setVariable", capabilities=("supportsSetVariable",))
 async def set_variable(adapter: Adapter, arguments: Arguments) -> dap.SetVariableResponseBody:
     name, text = arguments.text("name"), arguments.text("value")
     container = adapter.debuggee.handles.variables.get(arguments.number("variablesReference"))
     return await container.assign(name, text, arguments)
 
 
-@request("setExpression")
+@request("setExpression", capabilities=("supportsSetExpression",))
 async def set_expression(adapter: Adapter, arguments: Arguments) -> dap.SetExpressionResponseBody:
     expression, text = arguments.text("expression"), arguments.text("value")
     handle = await some_frame(adapter, arguments)
