@@ -1,21 +1,14 @@
-"""A target that gdb holds: frames of a thread, and registers of all, with which a snapshot takes the rest."""
+"""A target that gdb holds, as a snapshot takes it: the registers from gdb, the rest of it through the kernel."""
 
 from __future__ import annotations
 
 import os
 
 from ...backends.native import AskingGdb
-from ...model import NativeFrame
-from ...shared.requests.threads import ListThreads, ReadFrames, ReadRegisters
+from ...shared.requests.threads import ListThreads, ReadRegisters
 from ...snapshot.capture import Held
 from ...snapshot.linux.registers import AARCH64, X86_64, debugger_names, from_debugger
 from ...symbols.address_space import AddressSpace
-
-
-async def read_frames(native: AskingGdb, gdb_thread: int, limit: int) -> list[NativeFrame]:
-    """Return at most ``limit`` frames of a thread, innermost first. The library of each is not known yet."""
-    rows = await native.ask(ReadFrames(gdb_thread, limit))
-    return [NativeFrame(level=level, **row._asdict()) for level, row in enumerate(rows)]
 
 
 async def held_by_gdb(native: AskingGdb, image: AddressSpace) -> Held:

@@ -36,7 +36,7 @@ from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
-from .held import read_frames
+from .native_frames import read_frames
 from .symbol_policy import SymbolPolicy
 
 GAP = "no unwind table covers this code of {}: gdb would guess its callers (dualdbg stacks PID finds them)"
