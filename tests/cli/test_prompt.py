@@ -175,7 +175,7 @@ def mistakes_are_survived(screen: Terminal) -> None:
         ("info nosuch", "info does not know"),
         ("gdb continue", "type continue"),
         ("gdb", "wants a command"),
-        ("thread 1", "no thread is called"),
+        ("thread 1", "there is no thread 1"),
         ("help nosuch", "there is no command"),
         ("next x", "wants a number"),
         ("continue 3", "takes no argument"),
