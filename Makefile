@@ -90,7 +90,7 @@ tools-editors:
 
 $(VENV)/.installed-run: pyproject.toml
 	@echo "installing dualdbg and PyTorch into $(VENV)"
-	@scripts/install $(VENV) $(PIP_ARGS) -e '.[torch,fast]'
+	@scripts/install $(VENV) $(PIP_ARGS) -e '.[torch]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml

@@ -93,6 +93,14 @@ class NativeLog:
     text: str
 
 
+@dataclass(frozen=True)
+class NativeOften:
+    """The condition of a gdb breakpoint was false a hundred times within a second, at ``rate`` hits a second."""
+
+    gdb_breakpoint: int
+    rate: int
+
+
 class PythonCause(Enum):
     """Why debugpy holds a thread. The value is for people."""
 
@@ -182,6 +190,7 @@ EngineEvent = Union[
     NativeWentOn,
     NativeConsole,
     NativeLog,
+    NativeOften,
     PythonStopped,
     PythonContinued,
     PythonOutput,

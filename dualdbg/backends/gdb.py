@@ -18,7 +18,7 @@ from ..patience import patient
 from ..process_end import has_ended
 from ..protocol import mi
 from ..shared.requests.base import Request
-from ..shared.requests.breakpoints import DeleteBreakpoints, InsertAtFunction, RequireThread, SetBreakpoint
+from ..shared.requests.breakpoints import DeleteBreakpoints, RequireThread, SetBreakpoint, SetCondition
 from ..shared.requests.process import ForgetProgram, InterruptBy, LetGo, MayLetGo, RunPython, TakePending
 from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
 from ..waiting import settled
@@ -104,7 +104,6 @@ class GdbEngine(GdbClient):
         self._letting_run = asyncio.Lock()  # held until gdb has been told to let the target run
         self._taker: int | None = None  # gdb's number of the thread that was stopped by a signal
         self._interrupted_by: str | None = None  # the signal of an interrupt that no stop has followed yet
-        self._at_functions: set[int] = set()  # breakpoints whose conditions belong to the frame that is shown
         self._threads: dict[int, int] = {}  # gdb's number of a thread -> OS thread id
         self._attached: asyncio.Future[None] | None = None
         self._troubles = 0  # lines from gdb that could not be read
@@ -349,15 +348,8 @@ class GdbEngine(GdbClient):
         """
         if gdb_thread is not None:
             await self.ask(RequireThread(number, gdb_thread))
-        if condition is not None:
-            if number in self._at_functions:
-                await self.ask(SetBreakpoint(number, "of_frame", condition))
-                return
-            await self._process.console(
-                f"condition {number} {condition}"
-            )  # MI would remove quotes from the condition
-        elif gdb_thread is None:
-            await self._process.command(f"-break-condition {number}")
+        if condition is not None or gdb_thread is None:
+            await self.ask(SetCondition(number, condition))
 
     # -- symbols ------------------------------------------------------------------------------
 
@@ -395,7 +387,6 @@ class GdbEngine(GdbClient):
         return answer
 
     def _forget_program(self) -> None:
-        self._at_functions.clear()
         self.probes.forget()
         self.forget_constants()
 
@@ -491,7 +482,6 @@ _ASYNC_HANDLERS: dict[str, Callable[[GdbEngine, mi.Results], None]] = {
 # What the engine takes from answers for itself.
 _LEARN: dict[type[Request[Any]], Callable[[GdbEngine, Any], None]] = {
     ForgetProgram: lambda engine, _: engine._forget_program(),
-    InsertAtFunction: lambda engine, number: engine._at_functions.add(number),
     ListThreads: GdbEngine._number_threads,
 }
 

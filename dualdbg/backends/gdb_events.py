@@ -11,12 +11,14 @@ from .events import (
     NativeConsole,
     NativeExited,
     NativeLog,
+    NativeOften,
     NativeStopped,
     StopCause,
     WatchedValue,
 )
 
 _LOG_MARK = "dualdbg-log:"  # begins what a log point prints, gdb_scripts/dualdbg_engine/breakpoints.py
+_OFTEN_MARK = "dualdbg-often:"  # the same
 _OCTAL = re.compile(r"[0-7]{1,12}")
 _WATCHPOINTS = ("wpt", "hw-rwpt", "hw-awpt")  # the MI fields with a watchpoint that was triggered
 
@@ -37,17 +39,18 @@ _CAUSES = {
 }
 
 
-def text_event(record: mi.Stream) -> NativeLog | NativeConsole | None:
-    """The event of printed text: of a log point, or for the user; None for gdb's own messages.
+def text_event(record: mi.Stream) -> NativeLog | NativeOften | NativeConsole | None:
+    """The event of printed text: of a breakpoint, or for the user; None for gdb's own messages.
 
     Raises ProtocolError for a line of ours that cannot be read.
     """
-    if record.channel == "log" and record.text.startswith(_LOG_MARK):
-        try:
-            number, text = json.loads(record.text.removeprefix(_LOG_MARK))
-            return NativeLog(int(number), str(text))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ProtocolError(f"a log point printed {record.text[:200]!r}") from error
+    for mark, event in ((_LOG_MARK, NativeLog), (_OFTEN_MARK, NativeOften)):
+        if record.channel == "log" and record.text.startswith(mark):
+            try:
+                number, what = json.loads(record.text.removeprefix(mark))
+                return event(int(number), what)
+            except (TypeError, ValueError, RecursionError) as error:
+                raise ProtocolError(f"a breakpoint printed {record.text[:200]!r}") from error
     return NativeConsole(record.text) if record.channel == "target" else None
 
 

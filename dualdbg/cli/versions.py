@@ -11,10 +11,10 @@ from pathlib import Path
 from .. import __version__
 
 NEEDED = ("debugpy", "prompt_toolkit", "psutil", "pygdbmi", "pygments", "shtab", "textual")
-"""Distributions of :pep:`508` that dualdbg depends on, as pyproject.toml has them (but for tomli)."""
+"""Distributions of :pep:`508` that dualdbg depends on, as pyproject.toml has them for all systems."""
 
 OPTIONAL = ("iced-x86", "mcp")
-"""Those of its extras."""
+"""Those of its extras; iced-x86 is a dependency on x86-64 alone."""
 
 
 def versions() -> list[tuple[str, str]]:

@@ -18,7 +18,8 @@ Names = Callable[[str], Iterable[str]]
 
 
 _OPTION = re.compile(r"--[a-z]+")
-_SETTINGS = ("step-into", *(layer.value for layer in STEP_LAYERS), "pagination", "on", "off")
+_LAYERS = [layer.value for layer in STEP_LAYERS]
+_SETTINGS = ("step-into", *_LAYERS, "fast", "ask", "calls", "pagination", "on", "off")
 
 
 class FunctionNames:

@@ -463,6 +463,9 @@ _REPORTS: dict[type, Callable[[Session, Any], None]] = {
     engine.NativeWentOn: lambda session, event: session.native_runs.went_on(),
     engine.NativeConsole: lambda session, event: session.emit(Output("console", event.text)),
     engine.NativeLog: Session._native_log,
+    engine.NativeOften: lambda session, event: session.background(
+        session.breakpoints.often_false.report(event)
+    ),
     engine.PythonStopped: lambda session, event: session.loop.put_of_program(python_stopped, event),
     engine.PythonContinued: lambda session, event: session.loop.put_of_program(python_continued, event),
     engine.PythonOutput: Session._python_output,

@@ -9,12 +9,14 @@ import functools
 import json
 import os
 import re
+import time
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, ContextManager, Sequence
 
 import gdb
-from dualdbg_helpers import cython_frames, in_time, language
+from dualdbg_helpers import cython_frames, expressions, in_time, language
 from dualdbg_shared.console_text import plain
+from dualdbg_shared.patience import factor
 from dualdbg_shared.requests.breakpoints import (
     CountHits,
     DeleteBreakpoints,
@@ -28,10 +30,11 @@ from dualdbg_shared.requests.breakpoints import (
     ReadLastBreakpoint,
     RequireThread,
     SetBreakpoint,
-    TranslateCondition,
+    SetCondition,
 )
 
 from . import blocks, taught, values
+from .calls import NoCalls, undisturbed
 from .registry import answers
 from .step_ends import top_of
 from .threads import newest_frame, os_thread, select_innermost, show_while
@@ -45,6 +48,10 @@ _WATCHPOINTS = (
 _COMPOUND = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION, gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_REF)
 # Begins a line on gdb's log stream: [breakpoint, text]; dualdbg/backends/gdb_events.py.
 _LOG_MARK = "dualdbg-log:"
+# The same of a condition that is false often: [breakpoint, hits a second].
+_OFTEN_MARK = "dualdbg-often:"
+_CALL_SECONDS = 5.0 * (factor() or 1.0)  # for what a condition or a log text calls
+_OFTEN = 100  # false hits
 
 
 def _library_gone(event: Any) -> None:
@@ -127,11 +134,19 @@ def insert_breakpoints(gdb_thread: int, addresses: Sequence[int]) -> list[int]:
 
 @answers(InsertBreakpoint)
 def insert_breakpoint(address: int, gdb_thread: int | None = None) -> int:
-    with language.ours():
-        point = gdb.Breakpoint("*%d" % address)
+    point = Point(address)
     if gdb_thread is not None:
         point.thread = gdb_thread
     return int(point.number)
+
+
+@answers(SetCondition)
+def set_condition(number: int, condition: "str | None") -> None:
+    point = breakpoint_of(number)
+    if isinstance(point, Point):
+        point.require(condition)
+    else:  # a watchpoint, whose condition is gdb's
+        point.condition = condition
 
 
 @answers(RequireThread)
@@ -156,11 +171,6 @@ def breakpoint_of(number: int) -> gdb.Breakpoint:
     raise gdb.GdbError("there is no breakpoint %d" % number)
 
 
-@answers(TranslateCondition)
-def condition_text(address: int, condition: str) -> str:
-    return cython_frames.translated(condition, cython_frames.names_at(address))
-
-
 @answers(ReadLastBreakpoint)
 def last_breakpoint() -> int:
     number = gdb.convenience_variable("bpnum")
@@ -175,25 +185,65 @@ def delete_breakpoints(numbers: Sequence[int]) -> None:
             point.delete()
 
 
-class FunctionPoint(gdb.Breakpoint):
-    """A breakpoint on a function that begins with what was inlined into it.
+class Point(gdb.Breakpoint):
+    """A breakpoint of the user, with a condition that we evaluate: gdb would call operators of the program.
 
-    At a breakpoint of the user's own gdb shows the innermost inlined function, at an internal one the function that
-    was not inlined. Its condition is evaluated in the frame that is shown: gdb would read it by the names of the
-    innermost function.
+    On a function that begins with what was inlined into it gdb shows the innermost inlined function at a breakpoint of
+    the user's own, at an internal one the function that was not inlined. Its condition is evaluated in the frame that
+    is shown: gdb would read it by the names of the innermost function.
     """
 
-    def __init__(self, address: int, internal: bool) -> None:
+    def __init__(self, address: int, internal: bool = False) -> None:
         with language.ours():
             super().__init__("*%d" % address, internal=internal)
-        self.of_frame = ""
+        self._address = address
         self.top: int | None = None  # the canonical address of the frame that is meant, if one is
+        self._condition: str | None = None
+        self._false = 0  # hits where it was, since the time _began
+        self._began = 0.0
+        self._tell_at = _OFTEN  # of them
+
+    def require(self, condition: "str | None") -> None:
+        """Let it stop where a condition is true; None: always. Raises gdb.error for a name that is not known there."""
+        if condition is not None and self.number > 0:
+            tree = expressions.parse(condition.strip())
+            own = cython_frames.names_at(self._address)
+            names = [condition] if tree is None else sorted(expressions.names_in(tree))
+            _check(self._address, [cython_frames.translated(name, own) for name in names])
+        self._condition, self._false, self._tell_at = condition, 0, _OFTEN
 
     def stop(self) -> bool:
         if self.top is not None and top_of(gdb.newest_frame()) != self.top:
             return False
+        if self._condition is None:
+            return True
         newest_frame().select()
-        return _holds(self.of_frame)
+        if _holds(self._condition):
+            return True
+        self._count_false()
+        return False
+
+    def _count_false(self) -> None:
+        """Tell, ever more seldom, that the program comes here often, and for nothing."""
+        if self._false % _OFTEN == 0:
+            now = time.monotonic()
+            if self._false >= self._tell_at and now - self._began < 1.0:
+                self._tell_at *= 4
+                line = json.dumps([self.number, round(_OFTEN / (now - self._began))])
+                gdb.write("%s%s\n" % (_OFTEN_MARK, line), gdb.STDLOG)
+            self._began = now
+        self._false += 1
+
+
+def _check(address: int, texts: "list[str]") -> None:
+    """Have gdb read expressions at a place. Raises gdb.error where it cannot."""
+    with language.ours():
+        probe = gdb.Breakpoint("*%d" % address, internal=True)
+    try:
+        for text in texts:
+            probe.condition = text
+    finally:
+        probe.delete()
 
 
 @answers(InsertAtFunction)
@@ -208,7 +258,7 @@ def function_point(address: int, inlined: str | None, gdb_thread: int | None, to
     It is for one thread, or for all; and for the frame that ends at ``top``, its canonical address, or for any.
     """
     block = _inlined(address, inlined)
-    point = FunctionPoint(address, internal=block is None)
+    point = Point(address, internal=block is None)
     point.top = top
     if gdb_thread is not None:
         point.thread = gdb_thread
@@ -228,7 +278,7 @@ def _holds(condition: str | None) -> bool:
 def _truth(condition: str) -> bool:
     """Whether a condition is true in the selected frame. Raises gdb.error or GdbError where it has no value."""
     found = taught.value_of(condition, gdb.selected_frame())
-    return bool(language.evaluate_for_user(condition) if found is None else found[0])
+    return expressions.truth(condition) if found is None else bool(found[0])
 
 
 def _inlined(address: int, name: str | None) -> gdb.Block | None:
@@ -250,7 +300,7 @@ def _shown(point: gdb.Breakpoint, address: int, block: gdb.Block | None) -> int:
 
 @answers(SetBreakpoint)
 def set_breakpoint(number: int, attribute: str, value: Any) -> None:
-    """Set an attribute of a breakpoint: ``enabled``, ``ignore_count`` or ``of_frame``, its condition.
+    """Set an attribute of a breakpoint: ``enabled`` or ``ignore_count``.
 
     gdb's own commands do not take numbers below zero. Where gdb objects to a watchpoint that is switched on again, its
     function was left, and there is nothing to watch any more.
@@ -267,21 +317,6 @@ def set_breakpoint(number: int, attribute: str, value: Any) -> None:
 @answers(CountHits)
 def hits(number: int) -> int:
     return int(breakpoint_of(number).hit_count)
-
-
-class _NoCalls:
-    """While it is entered, no expression calls a function of the target. dualdbg has checked that no expression
-    assigns: gdb's own may-write-memory would also keep gdb from removing its breakpoints.
-    """
-
-    def __enter__(self) -> None:
-        self._allowed = gdb.parameter("may-call-functions")
-        if self._allowed:
-            gdb.execute("set may-call-functions off", to_string=True)
-
-    def __exit__(self, *exception: object) -> None:
-        if self._allowed:
-            gdb.execute("set may-call-functions on", to_string=True)
 
 
 class LogPoint(gdb.Breakpoint):
@@ -340,19 +375,25 @@ def insert_log_point(
 @answers(FormatLogText)
 def log_text(gdb_thread: int, texts: Sequence[str], expressions: Sequence[str]) -> str:
     select_innermost(gdb_thread)
-    with _NoCalls():
+    with _calls(", ".join(expressions)):
         return _text(texts, expressions)
 
 
-def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
+def _calls(text: str) -> "ContextManager[None]":
+    """What is entered for an evaluation: nothing calls, but what is in the brackets of ``call(...)``."""
+    wants = expressions.calls_at_will(expressions.parse("[%s]" % text))
+    return undisturbed(text, _CALL_SECONDS) if wants else NoCalls()
+
+
+def _text(texts: Sequence[str], between: Sequence[str]) -> str:
     parts = [texts[0]]
-    for expression, text in zip(expressions, texts[1:]):
+    for expression, text in zip(between, texts[1:]):
         try:
             found = taught.value_of(expression, gdb.selected_frame())
             if found is not None:
                 parts += [found[1], text]
                 continue
-            value = language.evaluate_for_user(expression)
+            value = expressions.evaluate(expression, may_call=False)
             if value.type.strip_typedefs().code in _COMPOUND:
                 values.load_printers()
             written, is_late = in_time.within(functools.partial(value.format_string, max_elements=20))
@@ -366,5 +407,5 @@ def _text(texts: Sequence[str], expressions: Sequence[str]) -> str:
 @answers(EvaluateCondition)
 def condition_holds(gdb_thread: int, condition: str) -> bool:
     select_innermost(gdb_thread)
-    with _NoCalls():
+    with _calls(condition):
         return _truth(condition)

@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import threading
-from typing import Iterator, Mapping
+from typing import ContextManager, Iterator, Mapping
 
 import gdb
 from dualdbg_shared import quiet_signal
@@ -32,6 +32,21 @@ def without_breakpoints() -> Iterator[None]:
         for point in points:
             if point.is_valid():
                 point.enabled = True
+
+
+class NoCalls(ContextManager[None]):
+    """While it is entered, no expression calls a function of the target. dualdbg has checked that no expression
+    assigns: gdb's own may-write-memory would also keep gdb from removing its breakpoints.
+    """
+
+    def __enter__(self) -> None:
+        self._allowed = gdb.parameter("may-call-functions")
+        if self._allowed:
+            gdb.execute("set may-call-functions off", to_string=True)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._allowed:
+            gdb.execute("set may-call-functions on", to_string=True)
 
 
 @contextlib.contextmanager

@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from typing import Any, Callable, Dict, Optional, Tuple, Type
+from typing import Any, Callable, Dict, Optional, Tuple
 
 import gdb
 from dualdbg_helpers import context, passed, placing
+from dualdbg_helpers.expressions import COMPARISONS, Evaluator, names_in, parse
 from dualdbg_helpers.torch.ivalue import IValues
 from dualdbg_helpers.torch.tensor import Tensors
 
@@ -20,25 +21,19 @@ from .entries import machine_of
 from .passed import passed_text
 from .taught import Known
 
-_QUOTED = re.compile(r"(\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')")
-_WORDS = (
-    (re.compile(r"&&"), " and "),
-    (re.compile(r"\|\|"), " or "),
-    (re.compile(r"!(?!=)"), " not "),
-    (re.compile(r"->"), "."),
-    (re.compile(r"\btrue\b"), "True"),
-    (re.compile(r"\bfalse\b"), "False"),
-    (re.compile(r"\b(?:null|nullptr|nullopt|NULL)\b"), "None"),
-)
-_OPERATORS: Dict[Type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
-    ast.GtE: operator.ge, ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
-    ast.Div: operator.truediv, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_, ast.In: lambda one, many: one in many, ast.NotIn: lambda one, many: one not in many,
-    ast.Is: operator.is_, ast.IsNot: operator.is_not,
+_OPERATORS: Dict[str, Callable[[Any, Any], Any]] = {
+    **COMPARISONS, "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv,
+    "//": operator.floordiv, "%": operator.mod, "&": operator.and_, "|": operator.or_,
+    "in": lambda one, many: one in many, "not in": lambda one, many: one not in many,
+    "is": operator.is_, "is not": operator.is_not,
 }  # fmt: skip
-_UNARY: Dict[Type[ast.AST], Callable[[Any], Any]] = {
-    ast.Not: operator.not_, ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Invert: operator.invert,
+_OF_ANY = {*COMPARISONS, "in", "not in", "is", "is not"}
+_UNARY: Dict[str, Callable[[Any], Any]] = {
+    "!": operator.not_, "-": operator.neg, "+": operator.pos, "~": operator.invert,
+}  # fmt: skip
+_CONSTANTS = {
+    "true": True, "True": True, "false": False, "False": False,
+    **dict.fromkeys(("null", "nullptr", "nullopt", "NULL", "None")),
 }  # fmt: skip
 # Facts about a tensor: PyTorch's names for them, and those of what is read.
 _FACTS = {
@@ -104,11 +99,8 @@ def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple
 
     Raises GdbError where it has no value.
     """
-    try:
-        tree = ast.parse(_as_python(expression), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    tree = parse(expression.strip(), True)
+    names = names_in(tree) if tree is not None else set()
     if not names or not names <= known.names:
         return None
     reader = _Reader(known, frame)
@@ -119,62 +111,73 @@ def evaluate(expression: str, known: Known, frame: gdb.Frame) -> "Optional[Tuple
     return value, _text(value)
 
 
-def _as_python(expression: str) -> str:
-    parts = _QUOTED.split(expression)
-    for at in range(0, len(parts), 2):
-        for pattern, word in _WORDS:
-            parts[at] = pattern.sub(word, parts[at])
-    return "".join(parts).strip()
+class _Reader(Evaluator):
+    """Its values are Python's, and tensors with their facts. Nothing is asked of gdb."""
 
-
-class _Reader:
     def __init__(self, known: Known, frame: gdb.Frame) -> None:
+        super().__init__(False)
         self._known = known
         self._frame = frame
 
-    def value(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str, type(None))):
-            return node.value
-        if isinstance(node, ast.Name):
-            return self._argument(node.id)
-        if isinstance(node, ast.Attribute):
-            whole = self.value(node.value)
-            if isinstance(whole, (_Tensor, _Holder)):
-                return whole.fact(node.attr)
-            raise gdb.GdbError("%s has no %s here" % (_text(whole), node.attr))
-        if isinstance(node, ast.Subscript):
-            inner: Any = node.slice
-            if type(inner).__name__ == "Index":  # Python 3.8
-                inner = inner.value
-            whole, index = self.value(node.value), self.value(inner)
-            if not isinstance(whole, list) or type(index) is not int:
-                raise gdb.GdbError("%s has no elements here" % _text(whole))
-            return whole[index]
-        if isinstance(node, ast.BoolOp):
-            every = isinstance(node.op, ast.And)
-            return all(map(self.value, node.values)) if every else any(map(self.value, node.values))
-        if isinstance(node, ast.UnaryOp):
-            return _UNARY[type(node.op)](self.value(node.operand))
-        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-            return _OPERATORS[type(node.op)](self._number(node.left), self._number(node.right))
-        if isinstance(node, ast.Compare):
-            left = self.value(node.left)
-            for how, right in zip(node.ops, map(self.value, node.comparators)):
-                if not _OPERATORS[type(how)](left, right):
-                    return False
-                left = right
-            return True
-        if isinstance(node, (ast.List, ast.Tuple)):
-            return [self.value(one) for one in node.elts]
+    def truth(self, value: Any) -> bool:
+        return bool(value)
+
+    _flag = truth
+
+    def _name(self, word: str) -> Any:
+        return _CONSTANTS[word] if word in _CONSTANTS else self._argument(word)
+
+    def _number(self, word: str) -> Any:
+        return int(word, 16) if word[:2] in ("0x", "0X") else _number(word.rstrip("uUlL"))
+
+    def _text(self, word: str) -> Any:
+        return ast.literal_eval(word)
+
+    def _list(self, *nodes: Any) -> Any:
+        return [self.value(one) for one in nodes]
+
+    def _member(self, sign: str, node: Any, name: str) -> Any:
+        whole = self.value(node)
+        if isinstance(whole, (_Tensor, _Holder)):
+            return whole.fact(name)
+        raise gdb.GdbError("%s has no %s here" % (_text(whole), name))
+
+    def _index(self, node: Any, index: Any) -> Any:
+        whole, number = self.value(node), self.value(index)
+        if not isinstance(whole, list) or type(number) is not int:
+            raise gdb.GdbError("%s has no elements here" % _text(whole))
+        return whole[number]
+
+    def _unary(self, sign: str, node: Any) -> Any:
+        if sign not in _UNARY:
+            raise gdb.GdbError("what an address leads to is not known here")
+        return _UNARY[sign](self.value(node))
+
+    def _binary(self, sign: str, left: Any, right: Any) -> Any:
+        if sign in ("&&", "||"):
+            return super()._binary(sign, left, right)
+        if (
+            sign in COMPARISONS and left[:1] == ("binary",) and left[1] in COMPARISONS
+        ):  # 1 < a < 3, as in Python
+            return self._binary(*left[1:]) and self._binary(sign, left[3], right)
+        return self._operation(sign, self.value(left), self.value(right))
+
+    def _operation(self, sign: str, left: Any, right: Any) -> Any:
+        if sign not in _OPERATORS:
+            raise gdb.GdbError("arguments are not computed with by %s" % sign)
+        for value in () if sign in _OF_ANY else (left, right):
+            if not isinstance(
+                value, (int, float)
+            ):  # a list times a number of the program could be of any length
+                raise gdb.GdbError("%s is no number" % _text(value))
+        return _OPERATORS[sign](left, right)
+
+    def _gdb(self, *parts: Any) -> Any:
         raise gdb.GdbError(
             "an argument can be compared and computed with, its elements and facts too; not this"
         )
 
-    def _number(self, node: ast.AST) -> Any:
-        value = self.value(node)
-        if not isinstance(value, (int, float)):  # a list times a number of the program could be of any length
-            raise gdb.GdbError("%s is no number" % _text(value))
-        return value
+    _call = _cast = _get = _gdb
 
     def _argument(self, name: str) -> Any:
         known = self._known

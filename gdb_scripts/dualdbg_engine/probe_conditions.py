@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import gdb
-from dualdbg_helpers import language
+from dualdbg_helpers import cython_frames, language
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.requests.probes import ListConditionOperations
 
@@ -14,6 +14,7 @@ from .registry import answers
 
 @answers(ListConditionOperations)
 def condition_operations(address: int, condition: str, named: bool) -> str:
+    condition = cython_frames.translated(condition, cython_frames.names_at(address))
     condition = _CHARACTER.sub(lambda found: "(char)%d" % _code_of(found[1]), condition)
     if not named:
         with language.ours():

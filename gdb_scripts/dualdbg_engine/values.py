@@ -11,7 +11,7 @@ import re
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple, Union
 
 import gdb
-from dualdbg_helpers import cython_frames, in_time, language
+from dualdbg_helpers import cython_frames, expressions, in_time, language
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.requests.values import (
     AllowCalls,
@@ -68,7 +68,9 @@ _CONSTANT = (gdb.SYMBOL_LOC_CONST, gdb.SYMBOL_LOC_CONST_BYTES)  # variables of w
 _COMPILERS = ("__func__", "__FUNCTION__", "__PRETTY_FUNCTION__")  # static variables that nobody has written
 _PLACE = re.compile(r"\[\d+\]|\(\d+, \d+\)")  # the name of an element, by which it can be asked for
 _KEY = re.compile(r'-?\d+|true|false|"[^"\\]*"')  # the text of a key, by which its entry can be asked for
-_MAP = re.compile(r"std::(?:__\w+::)?(?:unordered_)?map<")  # what :mod:`chains` finds the entry of a key in
+_MAP = re.compile(
+    r"std::(?:__\w+::)?(?:unordered_)?map<"
+)  # what :mod:`expressions` finds the entry of a key in
 _LAST_MEMBER = re.compile(r"([\w.>\[\]:-]+?)(?:\.|->)(\w+)")
 _NO_CALLS = {"may-call-functions": False}
 
@@ -183,15 +185,13 @@ def evaluation(
     frame = find_frame(gdb_thread, level)
     frame.select()
     load_printers()
-    from dualdbg_helpers import chains
-
     whole: "str | None" = expression if _WORDS.match(expression) else "(%s)" % expression
     name, whole = (expression, whole) if stands_for is None else (stands_for, None)
     unset = argument_not_yet(frame, expression)
     if unset is not None:
         return _row_of_none(name, unset.type if unset.name == expression else None, NOT_YET)
     with contextlib.nullcontext() if seconds is None else undisturbed(expression, seconds):
-        value = chains.evaluate(expression)
+        value = expressions.evaluate(expression)
         return _value_row(name, value, style=style, expression=whole, is_bits=_means_bits(expression))
 
 
@@ -261,11 +261,10 @@ def _checked_row(part: _Part, style: str, expression: "str | None") -> NativeVar
 
 def _means(expression: str, value: gdb.Value) -> bool:
     """Whether an expression evaluates to this value in the selected frame, without a call."""
-    from dualdbg_helpers import chains
 
     def look() -> bool:
         with settings(_NO_CALLS):
-            found = chains.evaluate(expression)
+            found = expressions.evaluate(expression)
         if str(found.type.unqualified()) != str(value.type.unqualified()):
             return False
         if found.address is None or value.address is None:
@@ -516,7 +515,7 @@ def assign(
     part = _Part(name, _local(frame, name)) if parent is None else _part(parent, name)
     target = part.value
     with undisturbed(text, seconds):
-        value = language.evaluate_for_user(text)
+        value = expressions.evaluate(text)
         gdb.set_convenience_variable("dualdbg_value", value)
         if target.address is None:
             if parent is not None:
@@ -564,7 +563,7 @@ def memory_place(
     frame = find_frame(gdb_thread, level)
     frame.select()
     if expression is not None:
-        value = language.evaluate_for_user(expression)
+        value = expressions.evaluate(expression)
     else:
         value = _local(frame, name) if parent is None else _part(parent, name).value
     if value.address is None:

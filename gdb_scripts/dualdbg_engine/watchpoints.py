@@ -7,9 +7,10 @@ import re
 from functools import partial
 
 import gdb
-from dualdbg_helpers import language
+from dualdbg_helpers import expressions, language
 from dualdbg_shared.requests.breakpoints import InsertWatchpoint, WatchExpression
 
+from .calls import NoCalls
 from .deletions import when_gone
 from .registry import answers
 from .threads import find_frame
@@ -55,9 +56,10 @@ def watch_expression(gdb_thread: "int | None", level: int, expression: str, acce
     """Watch the value of an expression in a frame of thread ``gdb_thread``; returns gdb's number.
 
     gdb deletes it when the function of a local variable is left. With ``-location`` before the expression the memory is
-    watched in which the value is now. Without a thread the expression has to begin with a global variable; None where
-    debug info knows none of that name yet. GdbError: there is no value, or the processor cannot watch it: gdb would run
-    the program instruction by instruction.
+    watched in which the value is now; so it is where gdb would have to call the program for the value (``v[0]``).
+    Without a thread the expression has to begin with a global variable; None where debug info knows none of that name
+    yet. GdbError: there is no value, or the processor cannot watch it: gdb would run the program instruction by
+    instruction.
     """
     where = expression.startswith(_LOCATION)
     expression = expression[len(_LOCATION) :] if where else expression
@@ -65,13 +67,21 @@ def watch_expression(gdb_thread: "int | None", level: int, expression: str, acce
         find_frame(gdb_thread, level).select()
     elif not _is_global(expression):
         return None
-    value = language.evaluate_for_user(expression)
-    if where:
+    value = expressions.evaluate(expression, may_call=False)
+    point = None
+    try:
+        if not where:
+            with NoCalls():
+                point = gdb.Breakpoint(expression, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
+    except gdb.error:
+        if value.address is None:
+            raise
+    if point is None or (point.type == gdb.BP_WATCHPOINT and value.address is not None):
         if value.address is None:
             raise gdb.GdbError("it is not in memory")
+        if point is not None:
+            point.delete()
         point = _watch_memory(value.address, access)
-    else:
-        point = gdb.Breakpoint(expression, type=gdb.BP_WATCHPOINT, wp_class=_ACCESS[access])
     if point.type == gdb.BP_WATCHPOINT:  # those in hardware have types of their own
         point.delete()
         of_register = "it is in a register of the processor here, not in memory"

@@ -3,6 +3,7 @@
 The layout is that of version 1 of libc++'s ABI, which releases keep; names of members they do not.
 """
 
+import itertools
 import re
 
 import gdb
@@ -112,14 +113,20 @@ class Nodes:
     def to_string(self):
         return "std::" + self._name
 
-    def children(self):
-        align, number = max(type_.alignof for type_ in self._types), 0
+    def entries(self):
+        """What each node holds: one value, in a map the key and what it leads to."""
+        align = max(type_.alignof for type_ in self._types)
         for place in NODES[self._name](self._address, self._types[0].sizeof):
-            place = -(-place // align) * align
+            place, found = -(-place // align) * align, []
             for type_ in self._types:
                 place = -(-place // type_.alignof) * type_.alignof
-                yield f"[{number}]", _at(place, type_)
-                place, number = place + type_.sizeof, number + 1
+                found.append(_at(place, type_))
+                place += type_.sizeof
+            yield found
+
+    def children(self):
+        for number, value in enumerate(itertools.chain.from_iterable(self.entries())):
+            yield f"[{number}]", value
 
     def display_hint(self):
         return "map" if len(self._types) == 2 else "array"

@@ -11,7 +11,7 @@ from pathlib import Path
 import gdb
 import gdb.types
 
-from . import in_time, language, sequences
+from . import in_time, language
 
 _COLLECTION = "libstdc++-v6"  # the name under which they register
 # The line of the script beside the library that names their folder: GCC's libstdc++-v3/python/hook.in.
@@ -31,7 +31,6 @@ def register():
 
         register_libstdcxx_printers(None)
         printers.RbtreeIterator.__next__ = _in_time(printers.RbtreeIterator.__next__)
-        sequences.register_methods()
     except Exception as error:  # code of another project, perhaps for another version of gdb
         gdb.write("dualdbg: GCC's printers in %s do not work: %s\n" % (folder, error), gdb.STDERR)
 

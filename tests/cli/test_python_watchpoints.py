@@ -175,6 +175,7 @@ def test_a_condition_without_a_value_stops_once_and_one_that_is_off_says_that_it
         "watch total if nothing > 5",
         "c",
         f"b program.py:{line_of('end = True')}",
+        "disable 2",
         "c",
         "enable 2",
     ]

@@ -153,7 +153,7 @@ def test_a_condition_without_a_value_stops_once_and_says_why(program: Path) -> N
     assert [stop.breakpoints for stop in seen] == [(1,), (2,)]
     for stop in seen:
         assert stop.description is not None and "name 'nope' is not defined" in stop.description
-    assert not any(row.enabled for row in driver.session.breakpoints.all()) and not driver.console.strip()
+    assert all(row.enabled for row in driver.session.breakpoints.all()) and not driver.console.strip()
 
 
 def test_log_texts_and_what_fails_in_them_is_said_once_and_counted_at_the_end(

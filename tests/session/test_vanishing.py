@@ -26,7 +26,6 @@ from dualdbg.shared.requests.breakpoints import (
     InsertAtFunction,
     InsertBreakpoint,
     SetBreakpoint,
-    TranslateCondition,
 )
 from dualdbg.shared.requests.code import CodeAddress, FindFunctionBody, FindLineLocations, FunctionAddress
 from dualdbg.symbols.callables.python_functions import NoFunction
@@ -101,7 +100,6 @@ class Gdb:
         self._answers: dict[type[Request[Any]], Callable[..., Any]] = {
             CountHits: lambda number: 0,
             SetBreakpoint: lambda number, attribute, value: None,
-            TranslateCondition: lambda address, condition: condition,
             FindFunctionBody: lambda address: FunctionAddress(address, "some.c", 3, address == 0x2000),
             FindLineLocations: lambda file, line: [CodeAddress(at, file, line) for at in (0x1000, 0x2000)],
         }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import CommandError
 from ...model import STEP_LAYERS, Frame, Layer, NativeFrame, Notice, Reason, State
+from ...session.native_expressions import CALLS
 from ...session.stepping.step_in_targets import place_of_line
 from ..reports import TextReport
 from .breakpoints import with_file
@@ -109,14 +110,17 @@ async def _jump_target(console: Console, frame: Frame, file: str, line: int) -> 
 
 @command(
     "set",
-    "[step-into binding|dispatch|kernel] | pagination on|off | var NAME = EXPRESSION",
-    "choose where step enters PyTorch's operators, or give a variable a value; without an argument: show the settings",
+    "[step-into binding|dispatch|kernel] | fast off|ask|on | calls on|off | pagination on|off | var NAME = EXPRESSION",
+    "choose how dualdbg steps and evaluates, or give a variable a value; without an argument: show the settings",
     details="binding: the C++ function that Python calls, torch::autograd::THPVariable_randn. dispatch: the entry of "
     "the dispatcher, at::_ops::randn::call. kernel: what does the work, at::native::randn. In the configuration file: "
-    'step-into = "kernel". pagination off: long answers at the prompt come at once. gdb has settings of its own: '
-    "gdb set print elements 50.",
+    'step-into = "kernel". fast on: a native condition that is often false is compiled into the process; ask says so '
+    "first. calls on: native conditions and log texts may call functions of the program. "
+    "pagination off: long answers at the prompt come at once. gdb has settings of its own: gdb set print elements 50.",
     completes="setting",
-    knows=lambda argument: argument.partition(" ")[0] in ("", "step-into", "pagination", "var", "variable"),
+    knows=lambda argument: (
+        argument.partition(" ")[0] in (*("", "step-into", "fast", "calls", "pagination", "var", "variable"),)
+    ),
 )
 async def set_(console: Console, argument: str) -> None:
     words = argument.split()
@@ -126,16 +130,28 @@ async def set_(console: Console, argument: str) -> None:
     paged = console.pagination is not None
     if paged and words[:1] == ["pagination"] and words[1:] in (["on"], ["off"]):
         console.pagination = words[1] == "on"
+    elif words[:1] == ["fast"] and words[1:] in (["off"], ["ask"], ["on"]):
+        for view in console.views:
+            await view.session.breakpoints.often_false.choose(words[1])
+    elif words[:1] == ["calls"] and words[1:] in (["on"], ["off"]):
+        for view in console.views:
+            view.session.breakpoints.points.calls_allowed = words[1] == "on"
+        if words[1] == "on":
+            console.show(Notice("warning", f"conditions and log texts: {CALLS}"))
     elif words:
         layers = {layer.value: layer for layer in STEP_LAYERS}
         if len(words) != 2 or words[0] != "step-into" or words[1] not in layers:
-            known = f"set step-into {' | '.join(layers)}" + ("; set pagination on | off" if paged else "")
+            known = f"set step-into {' | '.join(layers)}; set fast off | ask | on; set calls on | off"
+            known += "; set pagination on | off" if paged else ""
             raise CommandError(f"set does not know {argument!r}", known)
         for view in console.views:
             view.session.step_into = layers[words[1]]
     chosen: Layer = console.session.step_into
     pages = f"pagination {'on' if console.pagination else 'off'}\n" if paged else ""
-    console.show(TextReport(f"step-into {chosen.value}\n{pages}"))
+    table = console.session.breakpoints
+    calls = "on" if table.points.calls_allowed else "off"
+    said = f"step-into {chosen.value}\nfast {table.often_false.mode}\ncalls {calls}\n"
+    console.show(TextReport(f"{said}{pages}"))
 
 
 @command("pause interrupt", "", "stop the target wherever it is")

@@ -67,7 +67,8 @@ async def _in_native(
         except SpecError as error:
             raise EvaluationError(error.message, "evaluate it in the debug console, or watch it") from None
     reader = adapter.session.inspector.values
-    value = await reader.evaluate_native(expression, handle.tid, handle.frame, style or style_of(arguments))
+    evaluate = reader.evaluate_native_memory if context == "hover" else reader.evaluate_native
+    value = await evaluate(expression, handle.tid, handle.frame, style or style_of(arguments))
     return adapter.values.result(handle, value)
 
 

@@ -24,13 +24,13 @@ from ...symbols.torch.operators import Candidate
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy
-from ..log_text import split_log
 from ..native_expressions import check_expression
 from .compiled_kernels import CompiledKernels
 from .cython_locations import ENDINGS, CythonLocations, CythonPlace
 from .function_locations import FunctionAt, FunctionLocations
 from .ifuncs import IndirectFunctions
 from .moved_lines import behind_end, elsewhere, of_cython, several
+from .native_suffixes import expressions_of
 from .operator_namesakes import functions_meant, locations_meant, may_be_function, modules_meant
 from .operator_registrations import OperatorRegistrations, extension_operator
 from .points import Points
@@ -66,15 +66,12 @@ _FUNCTIONS: dict[BreakpointKind, Callable[[BreakpointSpec], tuple[str, ...]]] = 
 }
 
 
-def _check_suffixes(spec: BreakpointSpec) -> None:
+def _check_suffixes(spec: BreakpointSpec, may_call: bool) -> None:
     """Raises SpecError for a condition, a log text or a watch that would write to the program or call its functions."""
     if spec.kind is BreakpointKind.WATCH:
         check_expression(spec.subject.removeprefix("-location "))
-    if spec.condition is not None:
-        check_expression(spec.condition)
-    if spec.log is not None:
-        for expression in split_log(spec.log)[1]:
-            check_expression(expression)
+    for expression in expressions_of(spec):
+        check_expression(expression, may_call, spec.kind is BreakpointKind.OPERATOR)
 
 
 class NativeBreakpoints:
@@ -115,7 +112,7 @@ class NativeBreakpoints:
         ``frame`` is the one whose variables a watch means. Raises SpecError for a condition or a log text that would
         write to the program or call its functions, and where the expression of a watch has no value in ``frame``.
         """
-        _check_suffixes(spec)
+        _check_suffixes(spec, self.points.calls_allowed)
         if spec.kind is BreakpointKind.SIGNAL:
             self._wanted[id] = Wanted(id, spec, ())
             await self._handle_signal(spec.subject)
@@ -138,7 +135,7 @@ class NativeBreakpoints:
 
         The new ones are in force before the old ones are not. Raises SpecError as :meth:`add` does.
         """
-        _check_suffixes(spec)
+        _check_suffixes(spec, self.points.calls_allowed)
         wanted = self._wanted[id]
         if spec.kind in _WATCHES and spec.condition != wanted.spec.condition:
             await self.points.set_watch_condition(wanted, spec.condition)

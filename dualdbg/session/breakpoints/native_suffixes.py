@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...model import BreakpointKind, BreakpointSpec
+from ..log_text import split_log
 
 # Every arrival at these counts; others must be looked at first (stops/native_hits.py).
 _PLAIN = {
@@ -11,6 +12,11 @@ _PLAIN = {
     BreakpointKind.COMPILED_LINE,
     BreakpointKind.ADDRESS,
 }
+
+
+def expressions_of(spec: BreakpointSpec) -> list[str]:
+    """The condition of a breakpoint, empty where it has none, and the expressions of its log text."""
+    return [spec.condition or "", *(split_log(spec.log)[1] if spec.log is not None else [])]
 
 
 def _names_a_thread(spec: BreakpointSpec) -> bool:

@@ -19,7 +19,6 @@ from ...shared.requests.breakpoints import (
     InsertLogPoint,
     InsertWatchpoint,
     SetBreakpoint,
-    TranslateCondition,
     WatchExpression,
 )
 from ...shared.requests.probes import CountProbeHits
@@ -27,8 +26,8 @@ from ...shared.requests.threads import ListThreads
 from ...symbols.address_space import AddressSpace
 from ..engines import NativeEngine
 from ..log_text import split_log
-from ..native_expressions import names_in
-from .native_suffixes import prints_itself
+from ..native_expressions import CALLS, calls_in, names_in
+from .native_suffixes import expressions_of, prints_itself
 from .wanted import Kind, Point, Todo, Wanted, todo_of
 
 if TYPE_CHECKING:
@@ -47,8 +46,14 @@ class Points:
         self._held_back = False
         # Where a function without debug info begins, and what is passed to it, by an address in it.
         self.passing_at: Callable[[int, bool], tuple[int, Passing] | None] = lambda pc, is_return: None
+        self.calls_allowed = False
+        """Whether all conditions and log texts may call functions of the program: ``set calls on``."""
         self.bound: set[int] = set()
         """The breakpoints of the user that have or had a place."""
+
+    def calls(self, expression: str) -> bool:
+        """Whether an expression calls functions of the program, where it is evaluated."""
+        return calls_in(expression, self.calls_allowed)
 
     def hold_back(self) -> None:
         """Set breakpoints that do not stop before :meth:`release_all`: the program has not begun yet."""
@@ -129,6 +134,8 @@ class Points:
         spec = wanted.spec
         inlined = shown or (location.function if location.inlined_in is not None else None)
         about = location.file is None and await self._teach(spec, address)
+        if any(map(self.calls, expressions_of(spec))):
+            about, wanted.message = True, CALLS
         kind = Kind(at_function, inlined, about or self._may_be_our_call(location), about)
         counts = spec.hits if kind.is_counted(spec) else None
         # Breakpoints that gdb is to treat alike share one gdb breakpoint.
@@ -368,6 +375,28 @@ class Points:
             what = todo.address, todo.condition, todo.hits, todo.thread
             todo.why_not = await self._probes.put(point.number, *what)
 
+    def may_compile(self, gdb_number: int) -> bool:
+        """Whether the condition of a breakpoint of gdb is left to gdb only as long as it is not often false."""
+        return any(
+            one.number == gdb_number and one.could is not None and one.todo is None
+            for one in self._points.values()
+        )
+
+    async def compile(self, gdb_number: int) -> str | None:
+        """Have a probe evaluate a condition that is often false, while gdb holds the target. Returns why it cannot."""
+        for point in list(self._points.values()):
+            if point.number == gdb_number:
+                point.todo = point.todo or point.could
+                await self._put_probe(point)
+                return point.todo.why_not if point.todo is not None else "each hit is looked at"
+        return "it is deleted"
+
+    async def leave_to_gdb(self) -> None:
+        """Have gdb evaluate again what :meth:`compile` has compiled."""
+        for wanted in list(self._wanted.values()):
+            if any(one.could is not None and one.todo is not None for one in self._points_of(wanted)):
+                await self.replace(wanted)
+
     async def _trace(self, place: TracedPlace, todo: Todo) -> None:
         spec = next(self._wanted[id].spec for id in place.ids if id in self._wanted)
         if todo.condition != spec.condition:
@@ -423,9 +452,7 @@ class Points:
             number = await self._native.ask(InsertBreakpoint(address))
         gdb_thread = await self._gdb_thread(spec)
         # gdb might find something else of an argument's name.
-        condition = None if kind.is_about_arguments else spec.condition
-        if condition is not None and not kind.at_function and self._image.language_at(address) == "cython":
-            condition = await self._native.ask(TranslateCondition(address, condition))
+        condition = None if kind.of_session else spec.condition
         if condition is not None or gdb_thread is not None:
             await self._set_condition(wanted, number, condition, gdb_thread)
         point = Point(number)
@@ -433,7 +460,11 @@ class Points:
             await self._ignore_first_hits(wanted, point)
         if spec.counts:
             await self._native.enable_breakpoint(number, False)  # it has the condition, and never stops
-        point.todo = todo_of(spec, point, address, condition, gdb_thread, wanted.passed_over)
+        todo = todo_of(replace(spec, fast=True), point, address, condition, gdb_thread, wanted.passed_over)
+        if spec.fast or spec.counts:
+            point.todo = todo
+        elif condition is not None:
+            point.could = todo
         return point
 
     async def _gdb_thread(self, spec: BreakpointSpec) -> int | None:

@@ -32,6 +32,7 @@ from .counting import Counting, while_held
 from .namesakes import Namesakes
 from .native import GdbFrame, NativeBreakpoints
 from .notices import Notices
+from .often_false import OftenFalse
 from .python import PythonBreakpoints, message_of
 from .python_watches import PythonWatches
 from .spec_reader import SpecReader
@@ -83,6 +84,9 @@ class BreakpointTable:
         self._native_hits: dict[int, int] = {}
         self.counting = Counting(loop)
         self._once: set[int] = set()  # those that are off after their next hit
+        self._failed: set[tuple[int, str | None]] = set()  # whose condition had no value, and that was told
+        self.points = native.points
+        self.often_false = OftenFalse(loop, native.points, self.counting)
 
     @property
     def image(self) -> AddressSpace:
@@ -485,10 +489,24 @@ class BreakpointTable:
         return row
 
     async def native_condition_failed(self, id: int) -> bool:
-        """Its condition has no value natively, and is not looked at there again. Returns whether Python still does."""
-        in_python = self._python.has(id)
-        await (self._native if in_python else self).enable(id, False)
-        return in_python
+        """Its condition has no value natively. Where it is in Python too, it is not looked at natively again. Returns
+        whether that is to be told: not if it is meant for the Python function of that name, or was told.
+        """
+        if self._python.has(id):
+            await self._native.enable(id, False)
+            return False
+        return self.fails_first(id)
+
+    def fails_first(self, id: int) -> bool:
+        """Whether it is the first time that the condition of a breakpoint has no value: only that is told."""
+        key = id, self._rows[id].spec.condition if id in self._rows else None
+        is_first = key not in self._failed
+        self._failed.add(key)
+        return is_first and id in self._rows
+
+    def as_allowed(self, expression: str) -> str:
+        """A native condition, or an expression of a log text, in ``call(...)`` where all calls are allowed."""
+        return f"call({expression})" if self.points.calls_allowed else expression
 
     def report_unbound(self) -> None:
         """At the end: tell which breakpoints never bound, with the nearest names that exist."""

@@ -31,6 +31,9 @@ class Point:
     at_function: bool = False  # see Points.insert
     shown: str | None = None
     todo: Todo | None = None  # what a probe could do for it
+    could: Todo | None = (
+        None  # the same, for one that is left to gdb as long as its condition is not often false
+    )
     traced: TracedPlace | None = None  # it never stops: gdb's breakpoint is off
 
 
@@ -53,18 +56,18 @@ class Todo:
 class Kind:
     """How gdb is to treat a breakpoint: see :meth:`Points.insert`.
 
-    ``is_looked_at``: gdb neither counts nor prints by itself. An arrival may be the debugger's own, or the condition
-    ``is_about_arguments`` for which gdb has no names.
+    ``is_looked_at``: gdb neither counts nor prints by itself. An arrival may be the debugger's own, or the condition is
+    for the session alone, ``of_session``: about arguments for which gdb has no names, or with calls in the program.
     """
 
     at_function: bool
     inlined: str | None  # the function's name where it was inlined
     is_looked_at: bool
-    is_about_arguments: bool
+    of_session: bool
 
     def is_counted(self, spec: BreakpointSpec) -> bool:
         """Whether gdb passes over the first hits by itself. It would count those where our condition is false."""
-        if self.is_looked_at or (self.at_function and spec.condition is not None):
+        if self.is_looked_at or spec.condition is not None:
             return False
         return is_counted_by_gdb(spec)
 

@@ -382,9 +382,13 @@ class Inspector:
 
     # -- log points -------------------------------------------------------------------------------
 
-    async def write_log(self, text: str, gdb_thread: int) -> None:
-        """Print the text of a log point. Its expressions are evaluated in the thread's innermost frame."""
-        written = await self._native.ask(FormatLogText(gdb_thread, *split_log(text)))
+    async def write_log(self, text: str, gdb_thread: int, wrapped: Callable[[str], str] = str) -> None:
+        """Print the text of a log point. Its expressions are evaluated in the thread's innermost frame.
+
+        ``wrapped`` gives what is evaluated for an expression.
+        """
+        texts, expressions = split_log(text)
+        written = await self._native.ask(FormatLogText(gdb_thread, texts, list(map(wrapped, expressions))))
         self._loop.tell(Output("log", f"{written}\n"))
 
     # -- variables and expressions ----------------------------------------------------------------

@@ -304,13 +304,13 @@ class ValueReader:
 
         return await self._halting.interrupted(read)
 
-    async def evaluate_native_memory(self, expression: str, tid: int, frame: Frame) -> Value:
+    async def evaluate_native_memory(self, expression: str, tid: int, frame: Frame, style: str = "") -> Value:
         """As :meth:`evaluate_native`, and no function of the program is called for it."""
 
         async def read() -> Value:
             try:
                 await self._native.ask(AllowCalls(False))
-                return await self.evaluate_native(expression, tid, frame)
+                return await self.evaluate_native(expression, tid, frame, style)
             finally:
                 await to_its_end(self._native.ask(AllowCalls(True)))
 

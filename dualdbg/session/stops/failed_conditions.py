@@ -1,4 +1,4 @@
-"""What a stop says of breakpoints that stop no more: of a condition without a value, of a function that was left."""
+"""What a stop says of a condition without a value, and of a function that was left, whose watchpoints stop no more."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 
 def condition_failed(id: int, condition: str, why: str) -> str:
-    """The sentence, for the breakpoint of number ``id``, which is off from now on."""
+    """The sentence, for the breakpoint of number ``id``, which stops for that reason this once."""
     why = why.removeprefix("gdb: ").rstrip(".")
-    return f"the condition {condition!r} cannot be evaluated: {why}; breakpoint {id} is off now"
+    after = f"breakpoint {id} stays on, and such hits do not stop again"
+    return f"the condition {condition!r} cannot be evaluated: {why}; {after}"
 
 
 def was_left(names: Sequence[str]) -> str:

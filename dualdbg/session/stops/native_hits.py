@@ -103,12 +103,14 @@ class NativeHits:
             watches = spec.kind in (BreakpointKind.WATCH, BreakpointKind.DATA)
             if spec.condition is not None and not watches:  # gdb has evaluated the condition of a watchpoint
                 try:
-                    if not await self._native.ask(EvaluateCondition(thread, spec.condition)):
+                    condition = table.as_allowed(spec.condition)
+                    if not await self._native.ask(EvaluateCondition(thread, condition)):
                         continue
                 except CommandError as error:
-                    if await table.native_condition_failed(id):
-                        continue  # it is meant for the Python function of that name
-                    description = condition_failed(id, spec.condition, error.message)
+                    if not await table.native_condition_failed(id):
+                        continue
+                    failed = condition_failed(id, spec.condition, error.message)
+                    description = f"{description}; {failed}" if description else failed
                     hit.append(id)
                     continue
             if spec.kind in (BreakpointKind.THROW, BreakpointKind.CATCH):
@@ -127,7 +129,7 @@ class NativeHits:
             if not table.count_hit(id):
                 continue
             if spec.log is not None:
-                await self._inspector.write_log(spec.log, thread)
+                await self._inspector.write_log(spec.log, thread, table.as_allowed)
                 continue
             hit.append(id)
         await table.were_hit(hit)

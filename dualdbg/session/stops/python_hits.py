@@ -79,8 +79,14 @@ class PythonHits:
                 return await self._at_watchpoints(hold, changes)
         owners = table.python_owners(hold.event.breakpoints)
         failed = await self._failed_conditions(owners, hold)
-        owners = list(failed) or await answers.held(self._python, hold, owners)
-        description = await self._switch_off(failed)
+        if failed:  # debugpy stops at each such hit
+            others = [id for id in await answers.held(self._python, hold, owners) if id not in failed]
+            description = self._first_failure(failed)
+            owners = list(failed) or others
+            if not owners:
+                return _Decided(hold.event, None, [])
+        else:
+            owners, description = await answers.held(self._python, hold, owners), None
         owners = [id for id in owners if table.has(id)]  # one may have been removed while debugpy was asked
         for id in owners:
             table.count_python_hit(id)
@@ -123,7 +129,9 @@ class PythonHits:
                 continue
             texts = [] if change.text is None else [change.text]
             if change.why_not is not None and not change.over:
-                texts.append(condition_failed(row.id, row.spec.condition or "", change.why_not))
+                texts = []
+                if table.fails_first(row.id):
+                    texts.append(condition_failed(row.id, row.spec.condition or "", change.why_not))
             elif texts and (change.number not in holding or not table.count_hit(row.id)):
                 texts = []
             elif texts and row.spec.log is not None:
@@ -141,8 +149,6 @@ class PythonHits:
         for change in changes:
             if table.has(change.number) and change.over:
                 await table.remove(change.number)
-            elif table.has(change.number) and change.why_not is not None:
-                await table.enable(change.number, False)
         await table.were_hit(stopping)
         return _Decided(hold.event, (tuple(stopping), "; ".join(told)) if stopping else None, logs)
 
@@ -159,7 +165,7 @@ class PythonHits:
         origin = await self._origins.of(hold)
         # From here on no request is made that a native stop could hold up: so each hit is counted once.
         self._raised[number] = exception
-        why = await self._switch_off(failed)
+        why = self._first_failure(failed)
         stopping = list(failed)
         logs: list[tuple[int, str]] = []
         for id in holding:
@@ -206,9 +212,9 @@ class PythonHits:
                 failed[id] = condition_failed(id, condition, why)
         return failed
 
-    async def _switch_off(self, failed: dict[int, str]) -> str | None:
-        """A condition without a value stops once and says why. The breakpoint is off then."""
-        for id in failed:
-            if self._breakpoints.has(id):
-                await self._breakpoints.enable(id, False)
+    def _first_failure(self, failed: dict[int, str]) -> str | None:
+        """A condition without a value stops once and says why: what has been told of ``failed`` is taken out of it."""
+        for id in list(failed):
+            if not self._breakpoints.has(id) or not self._breakpoints.fails_first(id):
+                del failed[id]
         return next(reversed(failed.values()), None) if failed else None

@@ -134,7 +134,7 @@ class RequireThread(Request[None], module="breakpoints"):
 
 
 class SetBreakpoint(Request[None], module="breakpoints"):
-    """Set ``enabled``, ``ignore_count`` or ``of_frame`` (the condition of one at a function) of a breakpoint."""
+    """Set ``enabled`` or ``ignore_count`` of a breakpoint."""
 
     number: int
     attribute: str
@@ -157,21 +157,21 @@ class ReadLastBreakpoint(Request[int], module="breakpoints"):
     """Return the number of the breakpoint that was set last, 0 before the first."""
 
 
-class TranslateCondition(Request[str], module="breakpoints"):
-    """Return the user's condition as gdb has to read it at an address: with the C names of Cython's variables."""
+class SetCondition(Request[None], module="breakpoints"):
+    """Let a breakpoint stop only where a condition is true; None: always. An error where it cannot be read there."""
 
-    address: int
-    condition: str
+    number: int
+    condition: Optional[str]
 
 
-class EvaluateCondition(Request[bool], module="breakpoints"):
+class EvaluateCondition(Request[bool], module="breakpoints", undone=True):
     """Return whether a condition is true in the innermost frame. An error when it has no value."""
 
     gdb_thread: int
     condition: str
 
 
-class FormatLogText(Request[str], module="breakpoints"):
+class FormatLogText(Request[str], module="breakpoints", undone=True):
     """Return what a log point with these texts and expressions would print in the innermost frame."""
 
     gdb_thread: int

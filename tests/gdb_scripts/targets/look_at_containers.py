@@ -8,6 +8,16 @@ import gdb
 
 sys.path.insert(0, os.environ["DUALDBG_TEST_SCRIPTS"])
 from dualdbg_engine import values
+from dualdbg_helpers import expressions
+
+
+def condition(expression):
+    """Whether it is true as a condition, or why it has no value."""
+    try:
+        return expressions.truth(expression)
+    except (gdb.error, gdb.GdbError) as error:
+        return str(error)
+
 
 gdb.execute("set may-call-functions off")
 gdb.execute("break look")
@@ -26,15 +36,18 @@ with open(os.environ["DUALDBG_TEST_SAID"]) as file:
             found = str(error)
         if found != int(told):
             wrong.append([expression, found, int(told)])
+        elif condition(expression) is not bool(int(told)):
+            wrong.append([expression, condition(expression), "as a condition"])
 
 
 def shown(expression):
     try:
         row = values.evaluate(1, 1, expression)
     except (gdb.error, gdb.GdbError) as error:
-        return {"error": str(error)}
+        return {"error": str(error), "condition": condition(expression)}
     inside = values.children(row.handle, 0, 20) if row.handle is not None else []
-    return dict(row._asdict(), inside=[[one.name, one.type, one.value] for one in inside])
+    told = [[one.name, one.type, one.value] for one in inside]
+    return dict(row._asdict(), inside=told, condition=condition(expression))
 
 
 rows = {expression: shown(expression) for expression in os.environ["DUALDBG_TEST_ROWS"].split(";")}
