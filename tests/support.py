@@ -221,3 +221,24 @@ def built(script: Path, *arguments: str) -> Path:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip())
+
+
+def with_libcxx(source: Path, program: Path) -> list[str | Path]:
+    """The command that builds a program with libc++, by GCC: Clang need not be there."""
+    headers = next(iter(sorted(Path("/usr/lib").glob("llvm-*/include/c++/v1"))), None)
+    headers = require(headers, "libc++ (libc++-dev)", outside=True)
+    folder = headers.parents[2] / "lib"
+    words = [
+        "g++",
+        "-std=c++17",
+        "-g",
+        "-O0",
+        "-w",
+        "-nostdinc++",
+        f"-isystem{headers}",
+        source,
+        "-o",
+        program,
+    ]
+    libraries = [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lc++", "-lc++abi", "-lm", "-lc", "-lgcc_s", "-lgcc"]
+    return [*words, "-nodefaultlibs", *libraries]

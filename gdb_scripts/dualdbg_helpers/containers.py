@@ -43,8 +43,15 @@ _ITERATORS = tuple(
         (r"_Rb_tree_(?:const_)?iterator<", "_M_node", 32),
         (r"_List_(?:const_)?iterator<", "_M_node", 16),
         (r"_Node_(?:const_)?iterator<", "_M_cur", 8),
+        (r"__tree_(?:const_)?iterator<", "__ptr_", 25),
+        (r"__list_(?:const_)?iterator<", "__ptr_", 16),
+        (r"__hash_(?:const_)?iterator<", "__node_", 16),
     )
 )
+_OF_ITERATOR = re.compile(
+    _STD + r"__(?:hash_)?map_(?:const_)?iterator<"
+)  # libc++'s have one of those in them
+_PAIR = re.compile(_STD + r"__(?:hash_)?value_type<")  # libc++'s, with the pair in it
 _COUNTS = (
     "_M_t._M_impl._M_node_count", "_M_h._M_element_count", "_M_impl._M_node._M_size", "__tree_.__pair3_.__value_",
     "__tree_.__size_", "__table_.__p2_.__value_", "__table_.__size_", "__size_alloc_.__value_", "__size_",
@@ -242,6 +249,8 @@ def _number(value):
 
 def held(value):
     """The pointer in a smart pointer or an iterator, the number in an atomic one; None of other types."""
+    if _OF_ITERATOR.match(name_of(value)):
+        value = value["__i_"]
     name = name_of(value)
     for pattern, paths in _HELD:
         if pattern.match(name):
@@ -260,9 +269,16 @@ def held(value):
 
 def pointee(value):
     """What a smart pointer or an iterator points to; None of other types."""
+    if _OF_ITERATOR.match(name_of(value)):
+        value = value["__i_"]
     for pattern, path, offset in _ITERATORS:
         if pattern.match(name_of(value)):
-            return _inside(int(value[path]), offset, value.type.strip_typedefs().template_argument(0))
+            type_ = value.type.strip_typedefs().template_argument(0).strip_typedefs()
+            if type_.code == gdb.TYPE_CODE_PTR:  # to a node
+                type_ = type_.target().strip_typedefs().template_argument(0).strip_typedefs()
+            if _PAIR.match(type_.name or ""):
+                type_ = type_.fields()[0].type
+            return _inside(int(value[path]), offset, type_)
     pointer = held(value)
     if pointer is None or pointer.type.strip_typedefs().code != gdb.TYPE_CODE_PTR:
         return None

@@ -42,6 +42,7 @@ COMPARISONS = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
 _BUILTIN = {"int", "long", "char", "float", "double", "bool"}
+_SIZE = re.compile(r"sizeof\s*\((.*)\)", re.DOTALL)
 _TEMPLATE_CALL = re.compile(r"\w\s*<.*>\s*\(")
 _CONSTANTS = {
     "true", "false", "True", "False", "null", "nullptr", "NULL", "nullopt", "std::nullopt", "None",
@@ -192,7 +193,7 @@ def evaluate(expression, may_call=True):
     set.
     """
     tree = parse(expression.strip()) if language.is_like_ours() else None
-    if tree is None or tree[0] in ("name", "text", "gdb"):
+    if tree is None or tree[0] in ("name", "text"):
         return language.evaluate_for_user(expression)
     try:
         found = Evaluator(may_call).value(tree)
@@ -263,6 +264,13 @@ class Evaluator:
         return written.encode("utf-8", "surrogateescape")
 
     def _gdb(self, text):
+        size = _SIZE.fullmatch(text)
+        tree = parse(size.group(1)) if size is not None else None
+        if tree is not None and tree[0] in ("index", "member"):
+            try:
+                return language.evaluate(str(self.value(tree).type.sizeof))
+            except (gdb.error, gdb.GdbError):  # an array's type is written so too
+                pass
         return language.evaluate_for_user(text)
 
     def _list(self, *nodes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tests.support import require
+from tests.support import require, with_libcxx
 
 from .client import Client
 from .samples import line_of
@@ -53,26 +53,9 @@ ELEMENTS = {
 
 
 def test_containers_of_libcxx(client: Client, tmp_path: Path) -> None:
-    headers = next(iter(sorted(Path("/usr/lib").glob("llvm-*/include/c++/v1"))), None)
-    require(headers, "libc++ (libc++-dev)", outside=True)
     source, program = tmp_path / "libcxx.cpp", tmp_path / "libcxx"
     source.write_text(SOURCE)
-    words = [
-        "g++",
-        "-std=c++17",
-        "-g",
-        "-O0",
-        "-w",
-        "-nostdinc++",
-        f"-isystem{headers}",
-        source,
-        "-o",
-        program,
-    ]
-    assert headers is not None
-    folder = headers.parents[2] / "lib"
-    libraries = [f"-L{folder}", f"-Wl,-rpath,{folder}", "-lc++", "-lc++abi", "-lm", "-lc", "-lgcc_s", "-lgcc"]
-    subprocess.run([*words, "-nodefaultlibs", *libraries], check=True)
+    subprocess.run(with_libcxx(source, program), check=True)
     client.start({"program": str(program)}, lines={source: [line_of(source, "// stop")]})
     frame = client.stack(client.stopped()["threadId"])[0]
     rows = client.scope(frame)
