@@ -81,7 +81,7 @@ def repaired(state: TargetState, detail: str) -> Effects:
     return [Tell(Notice("error", f"gdb is gone: {detail}", "attach again to go on")), Over()]
 
 
-@transition(from_="RUNNING|NATIVE_STOPPED SHOWN", to="RUNNING FREE")
+@transition(from_="* SHOWN", to="RUNNING FREE, = FREE")
 def target_died(state: TargetState) -> Effects:
     """The process was killed while gdb holds it. gdb notices that only when it lets the target run."""
     if state.is_over or state.grip is not Grip.SHOWN:

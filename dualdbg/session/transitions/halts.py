@@ -8,7 +8,7 @@ from ..effects import AnswerHalt, Effects, Halt, Release, Tell
 from ..state import Grip, TargetState
 from ..transition_table import transition
 from .grip import answer_halts, give_halt, interrupt_for_wishes, let_run
-from .native import decide_native
+from .native import DECIDED, decide_native
 
 
 @transition()
@@ -20,7 +20,7 @@ def halt_wanted(state: TargetState, halt: Halt) -> Effects:
     return interrupt_for_wishes(state)
 
 
-@transition(from_="* HALTED", to="= FREE, = JUDGING, RUNNING SHOWN, PYTHON_STOPPED FREE")
+@transition(from_="* HALTED", to=DECIDED)
 def halt_done(state: TargetState, halt: Halt) -> Effects:
     """The work is done, or was given up before the halt came."""
     if halt in state.halts:

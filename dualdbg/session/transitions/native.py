@@ -27,10 +27,13 @@ from ..stops.facts import NativeFacts, NativeHold, Need, PassOver, PauseInPython
 from ..transition_table import transition
 from .grip import answer_halts, depart, give_halt, let_run
 
+# Where decide_native may lead to; the program may have replaced itself meanwhile, or debugpy's stop have its turn.
+DECIDED = "= JUDGING|HALTED|FREE|SHOWN, RUNNING JUDGING|HALTED|FREE|SHOWN, PYTHON_STOPPED FREE"
+
 
 @transition(
     from_="STARTING|RUNNING|PYTHON_STOPPED|NATIVE_STOPPED *",
-    to="= JUDGING, = HALTED, RUNNING JUDGING",
+    to=DECIDED,
 )
 def native_stopped(state: TargetState, stop: engine.NativeStopped) -> Effects:
     """gdb has stopped every thread."""
@@ -64,7 +67,7 @@ def _forget_python(state: TargetState) -> Effects:
     return [*effects, Forget()]
 
 
-@transition(from_="* JUDGING", to="= HALTED, = SHOWN, = FREE, RUNNING SHOWN, PYTHON_STOPPED FREE")
+@transition(from_="* JUDGING", to=DECIDED)
 def native_fact_read(state: TargetState, facts: NativeFacts) -> Effects:
     """``facts`` has one more than was known of the stop."""
     if not _is_current(state, facts) or state.grip is not Grip.JUDGING or state.is_over:
@@ -103,7 +106,7 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
     return [*effects, Forget(), Release(), *state.enter(State.NATIVE_STOPPED, stop)]
 
 
-@transition(from_="RUNNING|PYTHON_STOPPED FREE|SHOWN", to="NATIVE_STOPPED SHOWN")
+@transition(from_="RUNNING|PYTHON_STOPPED FREE|SHOWN", to="NATIVE_STOPPED SHOWN, RUNNING FREE")
 def resume_failed(state: TargetState, thread: Thread) -> Effects:
     """gdb could not let the target run (the user was told why): that is a stop.
 

@@ -12,8 +12,11 @@ from ..stops.classifier import classify_python
 from ..stops.facts import Met, Need, Picture, PythonHold, PythonPosition, Show
 from ..transition_table import transition
 
+# Another thread that debugpy holds may have its turn then, or this one.
+TURN = {"from_": "RUNNING FREE", "to": "PYTHON_STOPPED FREE"}
 
-@transition()
+
+@transition(**TURN)
 def python_stopped(state: TargetState, event: engine.PythonStopped) -> Effects:
     """debugpy holds a thread. It waits for its turn."""
     if state.is_over:
@@ -30,7 +33,7 @@ def python_continued(state: TargetState, event: engine.PythonContinued) -> Effec
     return []
 
 
-@transition()
+@transition(**TURN)
 def python_position_read(state: TargetState, hold: PythonHold, place: PythonPosition) -> Effects:
     """Where debugpy holds the thread is known."""
     hold.tid, hold.frames, hold.depth, hold.top = place.tid, place.frames, place.depth, place.top
@@ -38,14 +41,14 @@ def python_position_read(state: TargetState, hold: PythonHold, place: PythonPosi
     return _python_fact_read(state, hold)
 
 
-@transition()
+@transition(**TURN)
 def python_hits_read(state: TargetState, hold: PythonHold, met: Met | None) -> Effects:
     """Which of the user's breakpoints the thread has met is known; None for an exception that nobody asked for."""
     hold.met = met
     return _python_fact_read(state, hold)
 
 
-@transition()
+@transition(**TURN)
 def python_leaving_read(state: TargetState, hold: PythonHold, leaving: bool) -> Effects:
     """Whether native code that is called here has its turn first is known."""
     hold.leaving = leaving
@@ -61,7 +64,7 @@ def _python_fact_read(state: TargetState, hold: PythonHold) -> Effects:
     return _decide_python(state, hold)
 
 
-@transition()
+@transition(**TURN)
 def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
     """The stop could not be read: a native stop came first. ``gone``: debugpy does not hold the thread any more."""
     if state.reading is hold:
@@ -71,7 +74,7 @@ def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
     return next_python_stop(state)
 
 
-@transition()
+@transition(**TURN)
 def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
     """What a stop means could not be worked out (the user was told why): it is shown as it is."""
     if not _is_read(state, hold):
@@ -82,7 +85,7 @@ def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
     return _show_python(state, hold, Show(Reason.PAUSE, ()))
 
 
-@transition(from_="RUNNING FREE", to="PYTHON_STOPPED FREE")
+@transition(**TURN)
 def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effects:
     """What is shown of a Python stop was read. It is told now, or when gdb has let go."""
     if not _is_read(state, hold):
@@ -108,7 +111,7 @@ def answer_owed(state: TargetState) -> Effects:
     return []
 
 
-@transition()
+@transition(**TURN)
 def answer_came(state: TargetState) -> Effects:
     """debugpy has given an answer that it owed."""
     state.owed -= 1
