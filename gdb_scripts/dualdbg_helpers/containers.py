@@ -346,12 +346,12 @@ def _of_nodes(value, name, arguments):
         return None
     if name == "size":
         return _as("unsigned long", int(member(value, *_COUNTS)))
-    if name in ("empty", "front"):
+    if name == "empty" or (name == "front" and not is_map(value)):
         first = next(_values(value), None)
         if name == "front" and first is None:
             raise gdb.GdbError("it is empty")
         return first if name == "front" else _as("bool", first is None)
-    if name == "back":
+    if name == "back" and not is_map(value):
         last, _ = in_time.within(lambda: [None, *itertools.islice(_values(value), 1 << 20)][-1])
         return last
     return None

@@ -125,6 +125,7 @@ class Nodes:
             yield found
 
     def children(self):
+        """As gdb wants it of a printer."""
         for number, value in enumerate(itertools.chain.from_iterable(self.entries())):
             yield f"[{number}]", value
 
