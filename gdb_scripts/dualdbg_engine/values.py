@@ -261,6 +261,8 @@ def _checked_row(part: _Part, style: str, expression: "str | None") -> NativeVar
 
 def _means(expression: str, value: gdb.Value) -> bool:
     """Whether an expression evaluates to this value in the selected frame, without a call."""
+    if is_undecided(value.type):  # gdb 13 aborts where it reads one
+        return False
 
     def look() -> bool:
         with settings(_NO_CALLS):

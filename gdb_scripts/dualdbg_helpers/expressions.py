@@ -285,6 +285,14 @@ class Evaluator:
         return self.value(then if self.truth(self.value(condition)) else otherwise)
 
     def _cast(self, type_, node):
+        if (
+            node[0] == "call"
+            and node[1][0] == "name"
+            and node[1][1] != "call"
+            and not self._is_object(node[1][1])
+        ):
+            # Without debug info gdb takes the type of what a function returns from the cast.
+            return self._call_by_name(node[1][1], node[2:], f"({type_})")
         return self._by_gdb(f"({type_})", self.value(node), "")
 
     def _unary(self, sign, node):
@@ -427,16 +435,18 @@ class Evaluator:
                 raise WouldCall(f"{name}()")
             return self._by_gdb("", value, f".{name}({self._references(arguments)})")
         if function[0] == "name" and not self._is_object(function[1]):
-            name = function[1]
-            if not (self._may_call or name.startswith("$_") or name in _BUILTIN):
-                raise WouldCall(f"{name}()")
-            return language.evaluate_for_user(f"{name}({self._references(arguments)})")
+            return self._call_by_name(function[1], arguments)
         value = _referred(self.value(function))
         if _EIGEN.match(sequences.name_of(value)):
             return containers.coefficient(value, [int(self.value(one)) for one in arguments])
         if not self._may_call:
             raise WouldCall("operator()")
         return self._by_gdb("", value, f"({self._references(arguments)})")
+
+    def _call_by_name(self, name, arguments, before=""):
+        if not (self._may_call or name.startswith("$_") or name in _BUILTIN):
+            raise WouldCall(f"{name}()")
+        return language.evaluate_for_user(f"{before}{name}({self._references(arguments)})")
 
     def _is_object(self, name):
         """Whether what is called is an object of a class, and no function."""

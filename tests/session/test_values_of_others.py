@@ -75,8 +75,8 @@ def test_what_is_not_known_is_not_shown_as_something_else(tmp_path: Path) -> Non
 
 
 HIDDEN = """\
-struct Hidden { long number = 7; __attribute__((noinline)) long get(const long *more, long last); };
-long Hidden::get(const long *more, long last) { asm volatile(""); return number + *more + last; }
+struct Hidden { long number = 7; __attribute__((noinline)) long get(const long *more, long last) const; };
+long Hidden::get(const long *more, long last) const { asm volatile(""); return number + *more + last; }
 extern "C" long start() { static long more = 1L << 40; static Hidden hidden; return hidden.get(&more, 3); }
 """
 
