@@ -74,9 +74,10 @@ def test_what_is_not_known_is_not_shown_as_something_else(tmp_path: Path) -> Non
     assert "size=(4, 4), stride=(1099511627776, 1), dtype=torch.float32" in " ".join(found["tensor"].split())
 
 
+# The mangled name of an instance of a template says what it returns, and const that it is a member.
 HIDDEN = """\
-struct Hidden { long number = 7; __attribute__((noinline)) long get(const long *more, long last) const; };
-long Hidden::get(const long *more, long last) const { asm volatile(""); return number + *more + last; }
+struct Hidden { long number = 7; template <class T> __attribute__((noinline)) long get(const T *, long) const; };
+template <class T> long Hidden::get(const T *more, long last) const { asm volatile(""); return number + *more + last; }
 extern "C" long start() { static long more = 1L << 40; static Hidden hidden; return hidden.get(&more, 3); }
 """
 
