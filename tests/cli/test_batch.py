@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tests.cli.driver import dualdbg, json_run
-from tests.support import PROGRAM_COUNTER, ROOT, other_interpreter, wait_until
+from tests.support import PROGRAM_COUNTER, ROOT, build_native, other_interpreter, wait_until
 
 PROGRAM = """\
 import os
@@ -249,6 +249,20 @@ def test_a_program_that_is_no_python_any_more_runs_to_its_end(
     for place in ("py:work", "py:other") if not commands else ("py:work",):
         done = dualdbg("run", "--batch", "-b", place, *commands, script)
         assert done.status == 5 and "\nshell\n" in done.stdout, done
+
+
+def test_step_enters_native_code_from_a_script_with_a_relative_name(tmp_path: Path) -> None:
+    """CPython 3.8 keeps the name as it was typed, and debugpy has the whole path."""
+    python = other_interpreter("3.8")
+    (tmp_path / "script.py").write_text(
+        "import sample_capi\nfirst = 1\na = sample_capi.raise_error\na('x')\n"
+    )
+    done = dualdbg(
+        *("run", "--batch", "--python", python, "-b", "script.py:4", "-x", "step", "script.py"),
+        env={"PYTHONPATH": str(build_native(python))},
+        cwd=tmp_path,
+    )
+    assert "* Step: native" in done.stdout, done
 
 
 def test_doctest_writes_what_it_writes_alone(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ...errors import CommandError, DualdbgError
 from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
 from ...known.cython_names import Part
+from ...known.greenlets import starts_greenlet
 from ...model import Event, NativeFrame, Notice, Quality, Stack
 from ...shared.libraries import is_c_library
 from ...shared.requests.code import LibraryOfProcess, LoadLibrary, ReadWhole
@@ -373,7 +374,10 @@ class StackReader:
         trouble = self._python_troubles.get(tid) if own is None else own.trouble
         if len(native) >= MOST_FRAMES:
             trouble = f"only the innermost {MOST_FRAMES} native frames were read"
-        if native and not self._is_code(native[-1].pc):
+        begins = any(
+            starts_greenlet(one.function, one.library) for one in native
+        )  # beyond it lies another's stack
+        if native and not begins and not self._is_code(native[-1].pc):
             trouble = NO_CODE.format(native[-1].pc)
         stack = with_program_lines(merge(tid, native, frames, self.rules, trouble))
         # Where all of Python is found, what lies beyond has only begun the thread.

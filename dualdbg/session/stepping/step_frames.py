@@ -8,19 +8,28 @@ from itertools import pairwise
 from ...known.runtime_functions import is_runtime_function
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_runtime, is_system, is_system_source
+from ...source_files import last_components
 from ...stacks.roles import RoleRules, is_c_api, is_evaluation_loop
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:
     """Whether both frames stand at the same line of the same file."""
-    return (one.file, one.line) == (other.file, other.line)
+    return one.line == other.line and _same_file(one.file, other.file)
 
 
 def is_not_below(one: PythonFrame | None, other: PythonFrame) -> bool:
     """Whether ``one`` stands at or above the line of ``other`` in the same function."""
     if one is None or one.line is None or other.line is None:
         return False
-    return (one.file, one.function) == (other.file, other.function) and one.line <= other.line
+    return one.function == other.function and one.line <= other.line and _same_file(one.file, other.file)
+
+
+def _same_file(one: str | None, other: str | None) -> bool:
+    """Whether two frames are of one file. CPython 3.8 has a script as it was typed, debugpy its whole path."""
+    if one is None or other is None or one == other:
+        return one == other
+    short, long = sorted((one, other), key=len)
+    return not short.startswith("/") and long.endswith("/" + last_components(short))
 
 
 def calls_operators(frame: PythonFrame) -> bool:
