@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # what is here is imported when the program and gdb have been
     from ..session.inferiors import Process
     from ..session.session import Session
 
-
+_MOST_NAMED = 5  # processes that were killed at the end
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -175,8 +175,9 @@ async def _leave(
     await console.close_sessions()
     target = console.views[0].session.target
     if target is not None and target.left:
-        processes = "process" if target.left == 1 else "processes"
-        text = f"killed {target.left} {processes} that the program had left running"
+        number = len(target.left)
+        names = ", ".join([*target.left[:_MOST_NAMED], *(["…"] if number > _MOST_NAMED else [])])
+        text = f"killed {number} child {'process' if number == 1 else 'processes'} still running: {names}"
         console.show(Notice("info", text, "to keep them: detach before the program ends"))
     await console.close()
 

@@ -161,7 +161,7 @@ def _program(launch: Launch) -> list[str]:
 class TerminalTarget:
     """A program that the helper started. It is the helper's descendant, so the helper tells how it ended."""
 
-    left = 0  # what it leaves is ended by the helper: nothing is counted here
+    left = ()  # what it leaves is ended by the helper
 
     def __init__(
         self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, connection: ClientPort

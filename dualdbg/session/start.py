@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,8 +48,8 @@ class StartedTarget(Protocol):
         """Its process id."""
 
     @property
-    def left(self) -> int:
-        """How many processes outlived this one and were ended by :meth:`kill`."""
+    def left(self) -> Sequence[str]:
+        """What outlived this one and was ended, ``PID NAME`` each."""
 
     async def wait(self) -> Exit:
         """How it ended, when it has."""

@@ -31,7 +31,7 @@ class Program(Protocol):
 class Child:
     """Raises TargetGone when it has ended."""
 
-    left = 0  # what it leaves ends with the launched program: nothing is counted here
+    left = ()  # what it leaves ends with the launched program
 
     def __init__(self, pid: int, program: Program) -> None:
         self._program = program

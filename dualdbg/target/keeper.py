@@ -7,7 +7,7 @@ program descends from here until it ends. It uses nothing of dualdbg, so that it
 
     < waits            the program, which asked to be traced, stands before its first instruction: stopped by SIGSTOP
     < ended STATUS     the program has ended, with the status of wait(2)
-    < left COUNT       so many had outlived the program when all was ended
+    < left PID NAME    this process had outlived the program when all was ended
     < reaped PID STATUS   another process, whose parent had ended before it, has ended
     < unknown PID      the answer to how: nothing is known of it but what was told
     > kill             end all, now
@@ -107,7 +107,8 @@ class Keeper:
         """A process may fork while this looks, and the child of one that has ended becomes ours: so it looks again."""
         end = time.monotonic() + _DEADLINE
         if self._reap() and self._program_ended:
-            _tell(f"left {sum(map(_lives, self._descendants()))}")
+            for pid, name in [(known[0], _name(known[0])) for known in self._descendants() if _lives(known)]:
+                _tell(f"left {pid} {name}")
         while self._reap() and time.monotonic() < end:
             left = [known for known in self._descendants() if _end(known)]
             if not left:
@@ -190,6 +191,14 @@ def _end(known: Known) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def _name(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return " ".join(file.read().split())
+    except OSError:
+        return ""
 
 
 def _stat(pid: str) -> list[bytes] | None:

@@ -29,15 +29,15 @@ class KeptProgram:
     """The program is the keeper's child. :meth:`fork` makes both, :meth:`begin` begins to listen to the keeper.
 
     ``exit`` is how the program ended, ``gone`` is set when the keeper has: then nothing descends from the program any
-    more, apart from what was spared. ``left`` is how many had outlived the program, and were ended with the session.
-    With ``hold`` the program is stopped by SIGSTOP before its first instruction, and :meth:`held` waits for that.
+    more, apart from what was spared. ``left`` are those that had outlived the program, ``PID NAME``, and
+    were ended with the session. With ``hold`` the program is stopped by SIGSTOP before its first instruction, and :meth:`held` waits for that.
     """
 
     def __init__(self, hold: bool = False) -> None:
         self._hold = hold
         self._waits = asyncio.Event()
         self.pid = 0
-        self.left = 0
+        self.left: list[str] = []
         self.exit: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
         self.gone = asyncio.Event()
         self.trouble: OSError | None = None  # why there is no program, where the keeper met it
@@ -231,7 +231,7 @@ class KeptProgram:
             elif word == b"failed":
                 self.trouble = OSError(int(number), os.strerror(int(number)))
             elif word == b"left":
-                self.left = int(number)
+                self.left.append(rest.decode(errors="replace"))
             elif word == b"ended":
                 self._ended(exit_of(int(number)))
             elif word == b"reaped":

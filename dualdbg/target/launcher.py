@@ -12,7 +12,7 @@ import secrets
 import signal
 import subprocess
 import termios
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -144,8 +144,8 @@ class Target:
         self._kept.kill()
 
     @property
-    def left(self) -> int:
-        """How many processes outlived the target and were ended; known when all is :meth:`cleared`."""
+    def left(self) -> Sequence[str]:
+        """Return what outlived the target and was ended, ``PID NAME`` each; known when all is :meth:`cleared`."""
         return self._kept.left
 
     async def cleared(self) -> None:

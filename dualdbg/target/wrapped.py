@@ -7,6 +7,7 @@ The launcher starts the wrapper. The program is the process below it that calls 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from ..errors import TargetError, TargetGone
@@ -38,9 +39,9 @@ class WrappedTarget:
             raise TargetGone(f"process {pid} has ended") from error
 
     @property
-    def left(self) -> int:
-        """How many processes outlived the wrapper and were ended."""
-        return int(self._wrapper.left)
+    def left(self) -> Sequence[str]:
+        """Return the processes that outlived the wrapper and were ended, ``PID NAME``."""
+        return list(self._wrapper.left)
 
     async def wait(self) -> Exit:
         """How the program ended; empty where only its parent and gdb know. The wrapper has a moment to end, too."""
