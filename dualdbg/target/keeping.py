@@ -30,7 +30,8 @@ class KeptProgram:
 
     ``exit`` is how the program ended, ``gone`` is set when the keeper has: then nothing descends from the program any
     more, apart from what was spared. ``left`` are those that had outlived the program, ``PID NAME``, and
-    were ended with the session. With ``hold`` the program is stopped by SIGSTOP before its first instruction, and :meth:`held` waits for that.
+    were ended with the session. With ``hold`` the program is stopped by SIGSTOP before its first instruction, and
+    :meth:`held` waits for that.
     """
 
     def __init__(self, hold: bool = False) -> None:
