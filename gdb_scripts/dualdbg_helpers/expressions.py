@@ -48,6 +48,7 @@ _CONSTANTS = {
     "true", "false", "True", "False", "null", "nullptr", "NULL", "nullopt", "std::nullopt", "None",
 }  # fmt: skip
 _CLASSES = (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION)
+_PLACES = (gdb.TYPE_CODE_ARRAY, gdb.TYPE_CODE_FUNC)  # their address is their value
 _REFERENCES = (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF)
 _EIGEN = re.compile(r"^Eigen::(?:Matrix|Array)<")
 # In ATen, or where PyTorch has moved them to.
@@ -472,7 +473,7 @@ class Evaluator:
             raise gdb.GdbError("a text can be compared, and nothing else")
         name = f"{_PART}_{self._variables}"
         self._variables += 1
-        is_number = not _is_class(value) and value.type.strip_typedefs().code != gdb.TYPE_CODE_ARRAY
+        is_number = not _is_class(value) and value.type.strip_typedefs().code not in _PLACES
         if (is_number and not as_place) or value.address is None:
             gdb.set_convenience_variable(name, value)
             return f"${name}"
