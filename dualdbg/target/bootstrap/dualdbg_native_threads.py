@@ -9,11 +9,15 @@ through a few instructions of ours, which put the trace function into each threa
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import struct
 import sys
+
+try:
+    import ctypes
+except ImportError:  # the interpreter was built without libffi
+    ctypes = None  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,7 +50,8 @@ class Unsupported(Exception):
 def install(pydevd: Any) -> None:
     """Lead the calls to our instructions, once in a process. The program has one thread yet, or is attached to."""
     if (
-        os.uname().machine != "x86_64"
+        ctypes is None
+        or os.uname().machine != "x86_64"
         or hasattr(sys, "getobjects")
         or hasattr(pydevd, "dualdbg_native_threads")
     ):
@@ -55,7 +60,7 @@ def install(pydevd: Any) -> None:
 
     try:
         patch = Patch(pydevd)
-    except (Unsupported, OSError):
+    except (Unsupported, OSError, AttributeError):  # or it exports nothing
         return  # such threads are not traced, as in plain debugpy
     pydevd.dualdbg_native_threads = patch
     restore = pydevd_tracing.restore_sys_set_trace_func
