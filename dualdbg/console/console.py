@@ -38,7 +38,7 @@ from .commands.registry import Command, find_command, split_line
 from .interaction import Interaction
 from .reports import ErrorReport, OfProcess, ProcessChanged, Report
 from .selection import Listing, Selection
-from .trace_report import report_at_end
+from .traces import report_at_end
 
 T = TypeVar("T")
 _STOPPED = (State.PYTHON_STOPPED, State.NATIVE_STOPPED)

@@ -125,7 +125,11 @@ def test_entries_of_a_map_are_named_by_their_keys(stopped: tuple[Client, Message
     ]
     several = client.children(rows["several"])
     assert {name: row["value"] for name, row in several.items()} == {"[1]": "10", "[1] #2": "11", "[2]": "20"}
-    assert not any("evaluateName" in row for row in several.values())
+    # The first entry of a key is what an index means.
+    assert {name: row.get("evaluateName") for name, row in several.items()} == {
+        "[1]": "several[1]", "[1] #2": None, "[2]": "several[2]"
+    }, several  # fmt: skip
+    assert client.evaluate("several[1]", frame, "watch")["result"] == "10"
     asked = {"variablesReference": rows["several"]["variablesReference"], "name": "[1] #2", "value": "12"}
     client.request("setVariable", asked)
     shown = client.evaluate("several", frame, "watch")["result"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ..trace_report import report_so_far
+from ..traces import report_so_far
 from .breakpoints import with_file
 from .registry import command
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ...console.printer import Printer
 from ...console.style import Style
-from ...console.trace_report import report_at_end
+from ...console.traces import report_at_end
 from ...errors import CommandError
 from ...model import (
     BreakpointChanged,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 from .base import Request
 
@@ -36,7 +36,8 @@ class ObjectRow(NamedTuple):
     """A Python object, or another value that the helpers decode from memory.
 
     ``total`` is how many children it has, ``children`` those that were read with it. ``kind`` is the decoder's word
-    for what it is; ``data`` has more of its structure; ``layout`` says how the decoder knew where its members lie.
+    for what it is; ``data`` has more of its structure, in any form of JSON; ``layout`` says how the decoder knew where
+    its members lie.
     """
 
     name: str
@@ -44,7 +45,7 @@ class ObjectRow(NamedTuple):
     value: str
     address: Optional[int]
     total: Optional[int]
-    data: Optional[Mapping[str, Any]] = None
+    data: Any = None
     kind: str = ""
     layout: Optional[str] = None
     children: Optional[Sequence[ObjectRow]] = None
