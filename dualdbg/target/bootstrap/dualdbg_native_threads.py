@@ -74,17 +74,21 @@ def install(pydevd: Any) -> None:
 
 def registering(pydevd: Any, dispatch: Any) -> Any:
     """The first trace function of a thread. pydevd passes over those that ``threading`` does not list."""
-    listed: Any = []
+    import pydevd_tracing
+
+    listed: Any = {}  # the threads that are so only because of us, by their ident
 
     def trace(frame: Any, event: str, argument: Any) -> Any:
         active = pydevd.threading._active
-        for thread in [one for one in listed if not os.path.exists("/proc/self/task/%d" % one.native_id)]:
-            listed.remove(thread)
-            if active.get(thread.ident) is thread:
-                del active[thread.ident]
-        if pydevd.threading.get_ident() not in active:
-            listed.append(pydevd.threading.current_thread())
-        sys.modules["pydevd_tracing"].TracingFunctionHolder._original_tracing(dispatch)
+        for ident, thread in list(listed.items()):  # others may do the same meanwhile
+            if not os.path.exists("/proc/self/task/%d" % thread.native_id):
+                listed.pop(ident, None)
+                if active.get(ident) is thread:
+                    active.pop(ident, None)
+        own = pydevd.threading.get_ident()
+        if own not in active:
+            listed[own] = pydevd.threading.current_thread()
+        pydevd_tracing.TracingFunctionHolder._original_tracing(dispatch)
         return dispatch(frame, event, argument)
 
     return trace
