@@ -62,3 +62,7 @@ class Access(Enum):
     WRITE = "write"  # that changes the value
     READ = "read"
     READ_WRITE = "readWrite"
+
+
+ARGUMENT_REGISTERS = {"x86-64": ("rdi", "rsi"), "aarch64": ("x0", "x1")}
+"""gdb's names of the registers of the first two arguments, by architecture (System V ABI, AAPCS64)."""

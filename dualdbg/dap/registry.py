@@ -28,7 +28,7 @@ class Request:
     that is ``urgent`` does not even wait for earlier ones. The answer to a request that ``resumes`` the target is sent
     before any event that follows: clients take the answer as "it runs", and would forget a stop that came before it.
     One that ``looks`` may be cancelled while it is under way, and is answered for a core file too: it changes nothing,
-    except by what the user typed. ``capabilities``: what a client is told that we can do because of it.
+    except by what the user typed. ``capabilities``: what the adapter announces because of it.
     """
 
     command: str

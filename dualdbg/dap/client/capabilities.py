@@ -1,4 +1,4 @@
-"""What a client is told that we can do beyond the requests: those say it themselves (``registry.py``)."""
+"""What the adapter announces beside its requests, which announce themselves (``registry.py``)."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class LogFailures:
         if self._counts[id, expression] > 1:
             return None
         text = f"breakpoint {id}: {{{expression}}} in its log text has no value: {why}"
-        return Notice("warning", text, "said once; how often is told when the program ends")
+        return Notice("warning", text, "shown once; the count follows when the program ends")
 
     def report(self) -> list[Notice]:
         """What is to be said at the end: how often each failed that failed more than once."""

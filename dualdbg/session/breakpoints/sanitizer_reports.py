@@ -1,10 +1,11 @@
-"""Stops where a sanitizer reports an error: its run-time library calls a function for who wants to know."""
+"""Stop where a sanitizer reports an error: its run-time library calls a function that a debugger may watch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from ...backends import events as engine
+from ...backends.native import ARGUMENT_REGISTERS
 from ...shared.libraries import is_sanitizer
 from ...shared.requests.breakpoints import InsertBreakpoint
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
@@ -16,7 +17,6 @@ from ..engines import NativeEngine
 _SUMMARY = "__sanitizer_report_error_summary"
 # By UndefinedBehaviorSanitizer that is not called, but this, without a word (ubsan_monitor.cpp).
 _UNDEFINED, _IN_WORDS = "__ubsan_on_report", "UndefinedBehaviorSanitizer: it says next what is wrong here"
-_FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
 _LONGEST = 1024  # bytes; kMaxSummaryLength in sanitizer_common.h
 
 
@@ -40,7 +40,7 @@ class SanitizerReports:
         name = self._functions.get(event.gdb_breakpoint or 0)
         if name != _SUMMARY:
             return _IN_WORDS if name is not None else None
-        register = _FIRST_ARGUMENT[await self._native.ask(ReadArchitecture())]
+        register = ARGUMENT_REGISTERS[await self._native.ask(ReadArchitecture())][0]
         address = (await self._native.ask(ReadRegisters(event.gdb_thread or 1, [register])))[register]
         memory = ProcessMemory(self._image.pid, self._image.memory_file)
         return memory.text(address, _LONGEST).removeprefix("SUMMARY: ")

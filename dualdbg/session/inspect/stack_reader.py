@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ...backends.native import AskingGdb
 from ...errors import CommandError, DualdbgError
 from ...gdb_versions import finds_same_code_without_types
 from ...in_thread import in_thread
@@ -16,7 +17,7 @@ from ...known.greenlets import starts_greenlet
 from ...model import Event, NativeFrame, Notice, Quality, Stack
 from ...shared.libraries import is_c_library
 from ...shared.requests.code import LibraryOfProcess, LoadLibrary, ReadWhole
-from ...shared.requests.threads import ListThreads
+from ...shared.requests.threads import ListThreads, ReadFrames
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.cpython.reader import find_interpreter
 from ...stacks.loops import with_loops
@@ -37,7 +38,6 @@ from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ..engines import NativeEngine
 from ..progress import progress
-from .native_frames import read_frames
 from .symbol_policy import SymbolPolicy
 
 GAP = "no unwind table covers this code of {}: gdb would guess its callers (dualdbg stacks PID finds them)"
@@ -45,6 +45,12 @@ MOST_FRAMES = 5000  # native frames of a thread that are read
 _MANY_NAMES = 20_000  # are kept
 _COPIED = 20_000_000  # bytes; a bigger one takes longer to copy than a first step may
 _INDEXED = 50_000_000  # bytes; for a library of this size gdb takes seconds to make its index
+
+
+async def read_frames(native: AskingGdb, gdb_thread: int, limit: int) -> list[NativeFrame]:
+    """Return at most ``limit`` frames of a thread, innermost first. The library of each is not known yet."""
+    rows = await native.ask(ReadFrames(gdb_thread, limit))
+    return [NativeFrame(level=level, **row._asdict()) for level, row in enumerate(rows)]
 
 
 class StackReader:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...backends import python as debugpy
+from ...backends.native import ARGUMENT_REGISTERS
 from ...model import PythonFrame
 from ...shared.libraries import is_c_library
 from ...shared.requests.breakpoints import DeleteBreakpoints, InsertCue
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 PROBE = "__import__('pydevd').dualdbg_probe"
 # dualdbg_probe.py calls os.posix_fadvise(-1, address, 0, 0). Its C function is our cue: programs rarely call it.
 BEACONS = ("posix_fadvise64", "posix_fadvise")
-_FIRST_ARGUMENT = {"x86-64": "rdi", "aarch64": "x0"}
-_SECOND_ARGUMENT = {"x86-64": "rsi", "aarch64": "x1"}
 
 
 class LineWatch:
@@ -118,7 +117,7 @@ class LineWatch:
 
     async def announced(self, gdb_thread: int) -> int:
         """At the beacon: the address of the native code that the thread is about to call."""
-        register = _SECOND_ARGUMENT[await self._native.ask(ReadArchitecture())]
+        register = ARGUMENT_REGISTERS[await self._native.ask(ReadArchitecture())][1]
         return (await self._native.ask(ReadRegisters(gdb_thread, [register])))[register]
 
     async def _remove_beacon(self) -> None:
@@ -129,7 +128,7 @@ class LineWatch:
     async def _set_beacon(self) -> None:
         place = self._address_of_beacon() if self.beacon is None else None
         if place is not None:
-            register = _FIRST_ARGUMENT[await self._native.ask(ReadArchitecture())]
+            register = ARGUMENT_REGISTERS[await self._native.ask(ReadArchitecture())][0]
             self.beacon = await self._native.ask(InsertCue(place, register, -1))
 
     def _address_of_beacon(self) -> int | None:

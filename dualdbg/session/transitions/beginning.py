@@ -34,7 +34,7 @@ def take_interrupts(state: TargetState, wanted: bool) -> Effects:
 
 @transition(from_="STARTING *", to="RUNNING SHOWN")
 def attached(state: TargetState, hold: NativeHold) -> Effects:
-    """gdb holds a process that was running. That is its first stop, and it is told when everything is ready."""
+    """Take the process that gdb holds as stopped; the stop is reported when everything is ready."""
     if state.phase is not State.STARTING:  # it has ended, or gdb has
         return []
     state.phase, state.grip, state.native = State.RUNNING, Grip.SHOWN, hold
@@ -55,7 +55,7 @@ def attach_ready(state: TargetState, picture: Picture, reason: Reason, descripti
 
 @transition(from_="RUNNING SHOWN", to="RUNNING FREE")
 def run_for_a_moment(state: TargetState) -> Effects:
-    """The process that is being attached to runs until :func:`keep_held`, and nobody is told."""
+    """Let the process that is being attached to run until :func:`keep_held`, unreported."""
     if not _is_held(state):
         return []
     state.grip, state.native = Grip.FREE, None
@@ -79,7 +79,7 @@ def keep_held(state: TargetState, halt: Halt, hold: NativeHold | None) -> Effect
 
 @transition()
 def tell_attached(state: TargetState, epoch: int) -> Effects:
-    """The first stop of a process that was attached to, which had this ``epoch``, is told unless it is over already."""
+    """Report the first stop after an attach, which had this ``epoch``, unless it is over already."""
     if state.epoch != epoch or state.phase is not State.NATIVE_STOPPED or state.stop is None:
         return []
     return state.enter(State.NATIVE_STOPPED, state.stop)

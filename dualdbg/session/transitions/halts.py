@@ -44,7 +44,7 @@ def halt_done(state: TargetState, halt: Halt) -> Effects:
 
 @transition()
 def pause_wanted(state: TargetState) -> Effects:
-    """The user wants a stop. One that is about to be told serves."""
+    """Note that the user wants a stop. One that is about to be reported serves."""
     state.require(State.RUNNING)
     if state.prepared is not None:
         return []

@@ -91,7 +91,7 @@ def native_ready(state: TargetState, prepared: PrepareNative, picture: Picture) 
 
 @transition(from_="* JUDGING|SHOWN", to="NATIVE_STOPPED SHOWN")
 def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> Effects:
-    """What a stop means could not be worked out (the user was told why): it is shown as it is."""
+    """Show a stop as it is if what it means could not be worked out; the user has been given the reason."""
     if state.facts is not facts or state.is_over or state.grip not in (Grip.JUDGING, Grip.SHOWN):
         return []
     state.signal_owed = state.signal_owed or is_owed(facts, state.situation())
@@ -108,7 +108,7 @@ def native_unjudged(state: TargetState, facts: NativeFacts, thread: Thread) -> E
 
 @transition(from_="RUNNING|PYTHON_STOPPED FREE|SHOWN", to="NATIVE_STOPPED SHOWN, RUNNING FREE")
 def resume_failed(state: TargetState, thread: Thread) -> Effects:
-    """gdb could not let the target run (the user was told why): that is a stop.
+    """Show a stop if gdb could not let the target run; the user has been given the reason.
 
     gdb may have said before that it runs, and the user's departure from a stop be told or not.
     """

@@ -76,7 +76,7 @@ def python_unread(state: TargetState, hold: PythonHold, gone: bool) -> Effects:
 
 @transition(**TURN)
 def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
-    """What a stop means could not be worked out (the user was told why): it is shown as it is."""
+    """Show a stop as it is if what it means could not be worked out; the user has been given the reason."""
     if not _is_read(state, hold):
         return next_python_stop(state)
     if state.is_mute:  # it is read again when gdb has let go
@@ -87,7 +87,7 @@ def python_unjudged(state: TargetState, hold: PythonHold) -> Effects:
 
 @transition(**TURN)
 def python_ready(state: TargetState, hold: PythonHold, picture: Picture) -> Effects:
-    """What is shown of a Python stop was read. It is told now, or when gdb has let go."""
+    """Report a Python stop that was read, now or when gdb has let go."""
     if not _is_read(state, hold):
         return next_python_stop(state)
     state.reading = None
