@@ -16,10 +16,10 @@ from typing import Any
 from bench._debugpy_client import Client, start
 from dualdbg.backends.events import NativeStopped
 from dualdbg.model import Exited, Stopped
-from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.system.patience import patient
 from dualdbg.target.launcher import Launch
 from samples.native.build import build
 

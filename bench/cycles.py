@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 CYCLES = int(os.environ.get("BENCH_CYCLES", "50"))
 PROGRAM = Path(__file__).parent / "_busy_training.py"

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from samples.native.build import build
 
 ROUNDS = 7

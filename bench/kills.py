@@ -27,8 +27,8 @@ from pathlib import Path
 
 from bench._front_ends import FRONT_ENDS, FrontEnd
 from bench.campaign import Failures, failures, run
-from dualdbg.patience import patient
 from dualdbg.snapshot.linux.repair import find_traps
+from dualdbg.system.patience import patient
 
 ROOT = Path(__file__).resolve().parent.parent
 MARK = "DUALDBG_KILLS"  # in the environment of every process of one session

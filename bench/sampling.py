@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from dualdbg.patience import patient
 from dualdbg.shared.proc_files import read_status
+from dualdbg.system.patience import patient
 
 UNITS = int(os.environ.get("BENCH_UNITS", "2000"))
 RUNS = int(os.environ.get("BENCH_RUNS", "5"))

@@ -26,11 +26,11 @@ from typing import Any
 from bench.campaign import Failures, failures, run
 from dualdbg.errors import CommandError
 from dualdbg.model import Event, Exited, Frame, NativeFrame, PythonFrame, Stopped
-from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.system.patience import patient
 from dualdbg.target.launcher import Launch
 from samples.walks.build import build
 

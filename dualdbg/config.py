@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from .errors import ConfigError, UsageError
-from .folders import expanded
-from .log_names import LogFolder
 from .model import STEP_LAYERS, GdbCommand, Layer, Notice
 from .shared.trust import objection
-from .source_files import read_regular
+from .system.folders import expanded
+from .system.log_names import LogFolder
+from .system.source_files import read_regular
 
 if sys.version_info >= (3, 11):
     import tomllib

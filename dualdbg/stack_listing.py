@@ -17,7 +17,7 @@ from .snapshot.report.movement import Movement
 from .snapshot.report.recursion import runs
 from .snapshot.report.sleeps import sleepers, waits_with_limit
 from .snapshot.report.wording import activity
-from .terminal_text import cleaned, visible
+from .system.terminal_text import cleaned, visible
 
 _SHOWN_MEMBERS = 8
 _OF_SEVERAL_LINES: dict[type[Any], frozenset[str]] = {Finding: frozenset({"text"})}

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 SECONDS = patient(120.0)  # for a session; DUALDBG_PATIENCE multiplies it
 PROGRAM = """\

@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import ROOT, require
 
 DOWNLOADS = ROOT / "build" / "editors"

@@ -17,8 +17,8 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.shared import python_versions
+from dualdbg.system.patience import patient
 from dualdbg.target import launcher
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import CommandError, EngineLost, EngineTimeout, ProtocolError
-from ..patience import patient
 from ..protocol import dap
-from ..waiting import settled
+from ..system.patience import patient
+from ..system.waiting import settled
 from .events import (
     EngineEnded,
     EngineEvent,

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError, TargetGone
-from ..gdb_versions import OLDEST
 from ..model import GdbCommand
-from ..patience import patient
-from ..process_end import has_ended
 from ..protocol import mi
 from ..shared.requests.base import Request
 from ..shared.requests.breakpoints import DeleteBreakpoints, RequireThread, SetBreakpoint, SetCondition
 from ..shared.requests.process import ForgetProgram, InterruptBy, LetGo, MayLetGo, RunPython, TakePending
 from ..shared.requests.threads import IsInFront, ListThreads, ReadGdbVersion, SelectFrame
-from ..waiting import settled
+from ..system.gdb_versions import OLDEST
+from ..system.patience import patient
+from ..system.process_end import has_ended
+from ..system.waiting import settled
 from .events import (
     EngineEnded,
     EngineEvent,

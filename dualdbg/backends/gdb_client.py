@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..errors import CommandError, ProtocolError
-from ..patience import patient
 from ..protocol import mi
 from ..shared.requests import codec
 from ..shared.requests.base import Request
+from ..system.patience import patient
 from .gdb_process import DEADLINE, GdbProcess
 
 # Begins the one line of JSON that gdb_scripts/dualdbg_engine/command.py prints.

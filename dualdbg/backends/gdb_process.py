@@ -11,16 +11,16 @@ from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .. import afterwards, session_folders, waking
-from ..environment import for_gdb
 from ..errors import AnswerOwed, CommandError, EngineError, EngineLost, EngineTimeout, ProtocolError
-from ..folders import here
-from ..patience import patient
 from ..protocol import mi
 from ..protocol.mi_lines import LineSplitter, LineTooLong
 from ..shared.pidfds import pidfd_open
-from ..shortage import shortage
-from ..waiting import settled, to_its_end
+from ..system import afterwards, session_folders, waking
+from ..system.environment import for_gdb
+from ..system.folders import here
+from ..system.patience import patient
+from ..system.shortage import shortage
+from ..system.waiting import settled, to_its_end
 from .pending import PendingRequests
 from .wirelog import WireLog
 

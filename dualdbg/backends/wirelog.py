@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TextIO
 
 from ..errors import UsageError
-from ..log_names import DebugpysLogs, LogFolder
-from ..private_files import new_file
+from ..system.log_names import DebugpysLogs, LogFolder
+from ..system.private_files import new_file
 
 
 class WireLog:

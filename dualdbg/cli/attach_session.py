@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from ..config import configuration
 from ..console.completion import Names
 from ..console.style import Style
-from ..in_thread import in_thread
 from ..session.attaching import attach
 from ..session.configured import session_options
 from ..session.options import Options
 from ..session.session import Session
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
-from ..terminal_text import cleaned
+from ..system.in_thread import in_thread
+from ..system.terminal_text import cleaned
 from . import main as entry
 from .arguments import asked
 from .dashboard import check_terminal, choose_process, converse_in_dashboard

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .. import session_folders
-from ..environment import for_tools, own_module
 from ..errors import TargetGone
 from ..model import Frame, NativeFrame, Role
-from ..patience import patient
 from ..snapshot.facts import Failure, ThreadReport
+from ..system import session_folders
+from ..system.environment import for_tools, own_module
+from ..system.patience import patient
 from ..watch.core_writer import keep_core
 from ..watch.hang import Look, look_at
 from ..watch.incident import Incident

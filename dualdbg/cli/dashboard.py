@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from .. import afterwards
 from ..errors import UsageError
-from ..terminal_text import cleaned
+from ..system import afterwards
+from ..system.terminal_text import cleaned
 from .front_end import TROUBLE_STATUS, StartRun, exit_status, status_of
 from .terminal_guard import LEAVE_DASHBOARD, guard_terminal, is_gone
 

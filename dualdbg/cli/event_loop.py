@@ -16,7 +16,7 @@ import asyncio  # noqa: E402
 if not _HAS_SSL:
     del sys.modules["ssl"]
 
-from ..shortage import shortage  # noqa: E402
+from ..system.shortage import shortage  # noqa: E402
 from .main import tell  # noqa: E402
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .. import afterwards
-from ..in_thread import begin
 from ..model import Notice, State
+from ..system import afterwards
+from ..system.in_thread import begin
 from ..target.guard import Guard
 from .sinks import Sink
 from .terminal_guard import LEAVE_PROMPT, guard_terminal

@@ -34,7 +34,7 @@ def main(words: list[str]) -> int:
     if not given.version:
         raise UsageError("--verbose goes with --version", "dualdbg --version --verbose")
     if given.verbose:
-        from ..terminal_text import visible_text
+        from ..system.terminal_text import visible_text
         from .versions import version_lines
 
         sys.stdout.write(visible_text(version_lines()))

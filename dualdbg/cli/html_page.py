@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from ..terminal_text import visible, visible_text
+from ..system.terminal_text import visible, visible_text
 
 _HEAD = """<!doctype html>
 <html lang="en">

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..console.style import Style
 from ..stack_listing import StackListing
-from ..terminal_text import visible, visible_text
+from ..system.terminal_text import visible, visible_text
 from ..watch.incident import Incident
 from .snapshot_json import failure_to_json, finding_to_json, process_to_json
 

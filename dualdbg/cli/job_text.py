@@ -8,7 +8,7 @@ from ..job.report import JobReport
 from ..job.screen import screen
 from ..job.verdict import Looks
 from ..snapshot.report.fold import ranges
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 
 SHOWN = 10  # failures, findings, verdicts
 _WIDTH = 80  # where there is no terminal

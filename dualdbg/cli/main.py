@@ -17,9 +17,10 @@ from types import ModuleType
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
-from .. import __version__, environment, open_files  # noqa: E402
+from .. import __version__  # noqa: E402
 from ..errors import DualdbgError  # noqa: E402
 from ..shared.python_versions import RANGE  # noqa: E402
+from ..system import environment, open_files  # noqa: E402
 from . import streams  # noqa: E402
 from .kept_code import KeptCode  # noqa: E402
 
@@ -82,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell_of(error: Exception) -> int:
     """Say what happened, as far as that is known; returns the exit status."""
-    from ..shortage import shortage
+    from ..system.shortage import shortage
 
     if isinstance(error, OSError) and error.errno in _CLOSED_OUTPUT:
         streams.abandon_output()
@@ -101,7 +102,7 @@ def _tell_of(error: Exception) -> int:
 
 def tell(message: str, hint: str = "") -> None:
     """An error, the way every error of dualdbg looks."""
-    from ..terminal_text import visible_text
+    from ..system.terminal_text import visible_text
 
     for start, text in (("dualdbg: ", message), ("  ", hint)):
         if text:
@@ -188,7 +189,7 @@ def _report_folders() -> list[Path]:
     folders = []
     if "--log-dir" in sys.argv[:-1]:
         folders.append(Path(sys.argv[sys.argv.index("--log-dir") + 1]))
-    from ..folders import temporary_folder, user_folder
+    from ..system.folders import temporary_folder, user_folder
 
     temporary = temporary_folder()
     return [*folders, user_folder("XDG_CACHE_HOME", ".cache"), *([temporary] if temporary else [])]

@@ -9,7 +9,7 @@ from typing import Any
 from ..console.style import Style
 from ..errors import TargetError, UsageError
 from ..snapshot.linux.processes import PythonProcess
-from ..terminal_text import cleaned
+from ..system.terminal_text import cleaned
 
 _HEADINGS = ("PID", "PARENT", "PYTHON", "TORCH", "THREADS", "CPU", "AGE", "CAN", "COMMAND")
 

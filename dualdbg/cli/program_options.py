@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..folders import here
+from ..system.folders import here
 from .arguments import Program, check_script
 
 

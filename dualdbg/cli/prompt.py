@@ -29,7 +29,7 @@ from ..console.console import Console, Quit
 from ..console.history import history_path
 from ..console.value_names import names_at_end, wants_value
 from ..model import Reason
-from ..private_files import open_to_append
+from ..system.private_files import open_to_append
 from .pager import QUESTION, Pager
 from .sinks import Sink
 

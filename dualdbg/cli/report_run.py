@@ -19,8 +19,8 @@ from pathlib import Path
 from ..errors import DualdbgError, PermissionRefused, TargetError, TargetGone
 from ..known.crash_signals import CRASHES
 from ..model import signal_in_words
-from ..patience import patient
-from ..private_files import new_file
+from ..system.patience import patient
+from ..system.private_files import new_file
 from ..target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check, sanitizers_in
 from ..watch.hang import BETWEEN_LOOKS, Look, look_at
 from ..watch.incident import Incident, of_crash, of_end

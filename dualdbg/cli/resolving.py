@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..config import working_directory
-from ..folders import here
 from ..shared.trust import objection
 from ..symbols.cache import cache_directory
 from ..symbols.callables.native_entries import find_entries
 from ..symbols.callables.resolved import Resolved
+from ..system.folders import here
 from ..target import interpreter
 from .main import tell
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..console.output_pipes import OutputPipes
-from ..in_thread import in_thread
 from ..session.configured import session_options
 from ..session.start import launch
 from ..symbols.cache import cache_directory
+from ..system.in_thread import in_thread
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of

@@ -13,7 +13,7 @@ from ..errors import UsageError
 from ..snapshot.facts import Failure, ProcessReport
 from ..snapshot.report.flame_graph import flame_graph
 from ..snapshot.report.profile import Profile, folded, speedscope
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 
 Take = Callable[[], "tuple[list[ProcessReport], list[Failure]]"]
 

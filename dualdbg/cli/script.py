@@ -9,8 +9,8 @@ from functools import partial
 
 from ..console.console import Console, Quit
 from ..console.reports import CommandReport, ErrorReport
-from ..locale_encoding import decoded
 from ..model import Notice
+from ..system.locale_encoding import decoded
 
 
 async def run_commands(console: Console, commands: Sequence[str], somebody_waits: bool) -> None:

@@ -62,7 +62,7 @@ def _text() -> Callable[[Report], str]:
 def _printer() -> Callable[[Report], str]:
     from ..console.printer import Printer
     from ..console.style import Style
-    from ..source_files import source_line
+    from ..system.source_files import source_line
 
     style = Style.of(sys.stdout)
 

@@ -21,7 +21,6 @@ from ..console.live_table import LiveRow
 from ..console.output_pipes import OutputPipes
 from ..console.style import Style
 from ..errors import UsageError, WrongState
-from ..in_thread import in_thread
 from ..model import Event, Notice, Output, State, Stopped
 from ..session.attaching import attach
 from ..session.breakpoints.tracing import Manner
@@ -36,6 +35,7 @@ from ..symbols.cache import cache_directory
 from ..symbols.names.cxx_names import parse
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
+from ..system.in_thread import in_thread
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.terminal import Terminal, group_of

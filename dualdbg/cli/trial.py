@@ -8,12 +8,12 @@ import time
 
 from ..errors import DualdbgError
 from ..model import Event, Exited, Language, Notice, PythonFrame, Quality, Stack, Stopped
-from ..open_files import require_enough
-from ..patience import patient
 from ..session.options import Options
 from ..session.session import Session
 from ..session.start import launch
-from ..shortage import shortage
+from ..system.open_files import require_enough
+from ..system.patience import patient
+from ..system.shortage import shortage
 from ..target.doctor import Finding, Status
 from ..target.launcher import Launch
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ..errors import CommandError, DualdbgError
-from ..folders import expanded
-from ..in_thread import in_thread
 from ..model import STEP_LAYERS
 from ..session.session import Session
+from ..system.folders import expanded
+from ..system.in_thread import in_thread
 from .commands.registry import Command, all_commands, find_command, split_line
 
 Names = Callable[[str], Iterable[str]]

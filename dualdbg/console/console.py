@@ -31,8 +31,8 @@ from ..session.engines import UserCommands
 from ..session.inferiors import Process
 from ..session.inspect.selected_frame import in_gdb
 from ..session.session import Session
-from ..shortage import shortage
-from ..source_files import source_lines
+from ..system.shortage import shortage
+from ..system.source_files import source_lines
 from .at_stops import AtStops
 from .commands.registry import Command, find_command, split_line
 from .interaction import Interaction

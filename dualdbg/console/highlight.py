@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
-from ..source_files import source_text
-from ..terminal_text import visible_text
+from ..system.source_files import source_text
+from ..system.terminal_text import visible_text
 
 _LARGEST = 400_000  # characters; a longer file is shown without colours rather than late
 

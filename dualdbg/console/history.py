@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from ..folders import state_folder
-from ..private_files import open_to_append
+from ..system.folders import state_folder
+from ..system.private_files import open_to_append
 
 _MOST = 2000  # lines that are read back
 

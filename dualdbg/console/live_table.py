@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 from ..trace.python_lines import PythonLine
 from .trace_report import duration
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from ..folders import here
 from ..model import Frame, NativeFrame, ProgramLine
+from ..system.folders import here
 
 
 def short_path(path: str, directory: str | None = None) -> str:

@@ -8,8 +8,8 @@ import os
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from ..locale_encoding import new_decoder
 from ..model import Output
+from ..system.locale_encoding import new_decoder
 
 _CHUNK = 1 << 16  # bytes; the size of a pipe (pipe(7))
 

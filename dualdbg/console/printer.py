@@ -36,7 +36,7 @@ from ..model import (
     Thread,
     Value,
 )
-from ..terminal_text import cleaned, visible
+from ..system.terminal_text import cleaned, visible
 from .names import computed_text, file_name, native_tag, package_path
 from .reports import (
     BreakpointsReport,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 from ..trace.collector import Numbers, Times
 from ..trace.summary import Caller, Row, Summary
 from .names import short_path

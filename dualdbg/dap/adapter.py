@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ..errors import DualdbgError
 from ..model import Event, Exit
-from ..patience import patient
 from ..session.session import Session
 from ..session.start import StartedTarget
 from ..session.state import OVER
+from ..system.patience import patient
 from .client.conventions import Client
 from .client.port import ClientPort
 from .configuration import Configuration

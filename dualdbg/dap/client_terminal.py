@@ -14,11 +14,11 @@ from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from ..errors import EngineLost, TargetError, UsageError
-from ..folders import here
 from ..model import Exit
-from ..patience import patient
-from ..process_end import HeldProcess
 from ..protocol.dap_types import RunInTerminalRequestArguments
+from ..system.folders import here
+from ..system.patience import patient
+from ..system.process_end import HeldProcess
 from ..target import become, in_terminal, peers
 from ..target.calls import ListeningSocket
 from ..target.launcher import Launch, Meeting

@@ -10,9 +10,9 @@ from typing import Any
 
 from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineLost, ProtocolError
-from ..patience import patient
 from ..protocol import dap
-from ..waiting import abandon, settled
+from ..system.patience import patient
+from ..system.waiting import abandon, settled
 from .admission import ChildIsGone, Gate, NotAdmitted
 from .client.wording import for_an_editor
 

@@ -6,7 +6,7 @@ import sys
 import traceback
 
 from ..errors import DualdbgError, EngineError
-from ..shortage import shortage
+from ..system.shortage import shortage
 
 
 def internal_error() -> DualdbgError:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..errors import WrongState
-from ..log_names import LogFolder
 from ..session.start import StartedTarget
+from ..system.log_names import LogFolder
 from .configuration import Configuration
 from .connection import Connection
 from .subprocesses.child import Child

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DualdbgError, UsageError
 from ..protocol import dap
-from ..waiting import to_its_end
+from ..system.waiting import to_its_end
 from . import requests  # noqa: F401 (the modules in it fill the table of requests)
 from .adapter import Adapter
 from .client.arguments import Arguments

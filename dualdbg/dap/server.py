@@ -12,8 +12,8 @@ from socket import AF_INET, AF_INET6
 
 from ..backends.wirelog import WireLog
 from ..errors import UsageError
-from ..program_client import open_pipes, until_signalled
 from ..session.start import StartedTarget
+from ..system.program_client import open_pipes, until_signalled
 from ..target.peers import PeerGone, is_loopback
 from .admission import Gate, trouble_with_peer
 from .connection import Connection

@@ -9,10 +9,6 @@ from pathlib import Path
 
 from ..config import Asked, configuration, working_directory
 from ..errors import PermissionRefused, TargetError, UsageError
-from ..folders import expanded, here
-from ..in_thread import in_thread
-from ..locale_encoding import decoded
-from ..log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
 from ..model import State
 from ..session import configured
 from ..session.attach.python_control import PythonControl
@@ -24,11 +20,15 @@ from ..session.start import launch
 from ..symbols.cache import cache_directory
 from ..symbols.torch.loaded_operators import operators_of
 from ..symbols.torch.operators import OperatorTable
+from ..system.folders import expanded, here
+from ..system.in_thread import in_thread
+from ..system.locale_encoding import decoded
+from ..system.log_names import DEBUGPY_LOG_DIR, LogFolder, of_launch
+from ..system.waiting import first_of
 from ..target import interpreter
 from ..target.launcher import Launch
 from ..target.permission import ScopeRefused
 from ..target.scope import Lowering, announcement, command_to_set, in_the_way
-from ..waiting import first_of
 from .adapter import Adapter
 from .configuration import Configuration, Program, read_env_file
 from .streams import Streams

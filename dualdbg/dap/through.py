@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import PermissionRefused, UsageError
-from ..source_files import read_regular
 from ..symbols.cache import cache_directory
+from ..system.source_files import read_regular
 from ..target import become, interpreter
 from ..target.launcher import Launch
 from .configuration import Configuration

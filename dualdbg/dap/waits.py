@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from ..waiting import settled
+from ..system.waiting import settled
 
 _T = TypeVar("_T")
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..patience import patient
 from ..shared.pidfds import pidfd_open
+from ..system.patience import patient
 from .answers import Answer, Trouble
 
 MOST_SENT = 64 << 20  # bytes of one node, packed

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..environment import own_module
 from ..errors import DualdbgError, UsageError
-from ..patience import patient
+from ..system.environment import own_module
+from ..system.patience import patient
 from . import fields
 from .ray_node import FAILED as RAY_FAILED
 

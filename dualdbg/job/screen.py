@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 from .tree import Node, Place, rows
 
 _INDENT = 2

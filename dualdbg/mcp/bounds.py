@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from ..terminal_text import visible, visible_text
+from ..system.terminal_text import visible, visible_text
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def line(text: str, most: int = LONGEST_NAME) -> str:
 
 
 def harmless(data: Any) -> Any:
-    """Plain JSON types with every text in them made :func:`~dualdbg.terminal_text.visible_text`."""
+    """Plain JSON types with every text in them made :func:`~dualdbg.system.terminal_text.visible_text`."""
     if isinstance(data, str):
         return visible_text(data)
     if isinstance(data, dict):

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import DualdbgError
-from ..in_thread import in_thread
 from ..known.crash_signals import CRASHES
 from ..known.python_files import is_of_a_library
 from ..model import Frame, Language, NativeFrame, PythonFrame, Reason, Role, Stop, Value
@@ -24,6 +23,7 @@ from ..snapshot.report.full_stack import Area, area_at, full_stack
 from ..snapshot.report.last_words import last_words_of
 from ..snapshot.report.telling_frame import place
 from ..stacks.roles import first_of_user
+from ..system.in_thread import in_thread
 
 KIND = "crash"
 _PAGE = 4096  # bytes behind a null pointer that a member or an early element may lie at

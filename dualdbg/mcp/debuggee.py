@@ -10,7 +10,7 @@ from ..console.output_pipes import OutputPipes
 from ..errors import CommandError
 from ..model import Event, Frame, Language, Output, Stack, State
 from ..session.session import Session
-from ..waiting import first_of
+from ..system.waiting import first_of
 from .news import News
 from .program_output import ProgramOutput
 

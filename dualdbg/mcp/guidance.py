@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ..errors import UsageError
-from ..resources import resource_directory
+from ..system.resources import resource_directory
 
 INSTRUCTIONS = (
     "A debugger for one process with two languages: Python above, C and C++ below, in one stack. "

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import CommandError, UsageError
-from ..folders import expanded
 from ..model import BreakpointKind, BreakpointSpec
 from ..symbols.locspec.breakpoint_spec import parse_spec
+from ..system.folders import expanded
 
 _PLAIN = re.compile(r"[\w.>\[\]*&:\s-]+")  # names, members, elements: nothing that calls or assigns
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..terminal_text import visible_text
+from ..system.terminal_text import visible_text
 
 MOST = 1 << 20  # characters that are kept; the oldest go first
 _SMALL = 4096  # characters; a piece of fewer takes what follows it

@@ -25,8 +25,8 @@ from ..errors import (
     WrongState,
 )
 from ..model import State
-from ..shortage import shortage
-from ..terminal_text import visible_text
+from ..system.shortage import shortage
+from ..system.terminal_text import visible_text
 from .bounds import bounded_text, harmless
 from .guidance import INSTRUCTIONS, PAGES, PROMPTS, page
 from .registry import Tool, all_tools

@@ -15,7 +15,7 @@ from ..session.configured import session_options
 from ..session.options import Options
 from ..session.post_mortem import CoreSession
 from ..snapshot.capture import Held
-from ..waiting import to_its_end
+from ..system.waiting import to_its_end
 from .debuggee import Debuggee, Start
 from .permissions import Permissions
 

@@ -8,7 +8,7 @@ from ..console.printer import Printer
 from ..console.reports import BreakpointsReport
 from ..console.style import Style
 from ..model import Breakpoint, Exited, Notice, State, Stop, Stopped, Value
-from ..source_files import source_line
+from ..system.source_files import source_line
 from .answers import BreakpointRow, Reply, Situation, StopRow, ValueRow
 from .bounds import bounded_text, joined, line
 from .debuggee import Debuggee

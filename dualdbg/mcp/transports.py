@@ -19,8 +19,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..errors import UsageError
-from ..patience import patient
-from ..program_client import Pipes, open_pipes, until_signalled
+from ..system.patience import patient
+from ..system.program_client import Pipes, open_pipes, until_signalled
 from ..target.peers import is_loopback
 from .sessions import Sessions
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ..environment import own_module
+from ..system.environment import own_module
 from .beginning import DEBUGGED, MARK, command_of
 
 _LOOK_AGAIN = 0.1  # seconds

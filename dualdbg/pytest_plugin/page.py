@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..private_files import new_file
+from ..system.private_files import new_file
 
 _SIZE = 4096
 CHILDREN, _BEGAN, PHASE, _TEXT = 0, 8, 16, 20

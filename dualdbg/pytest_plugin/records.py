@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..private_files import new_file
+from ..system.private_files import new_file
 
 
 @dataclass(frozen=True)

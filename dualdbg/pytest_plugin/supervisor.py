@@ -127,8 +127,8 @@ class Supervisor:
                 one.close()
 
     def _begin_to_watch(self, pid: int) -> None:
-        from .. import session_folders
         from ..errors import DualdbgError
+        from ..system import session_folders
         from ..watch.tracer import Programs, Tracer
 
         if self._folder is None:
@@ -395,7 +395,7 @@ class Supervisor:
         """Nothing of ours stays. In a tests process there is nothing to do."""
         if self._folder is None:
             return
-        from .. import session_folders
+        from ..system import session_folders
 
         if self._tracer is not None:
             self._tracer.let_go()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ..patience import patient
+from ..system.patience import patient
 from . import page
 from .annotations import annotation
 from .crash_report import collect_report, describe, in_words, tell_of_child

@@ -8,7 +8,7 @@ from pathlib import Path
 from ..cli.incident_text import incident_text
 from ..model import PythonFrame
 from ..snapshot.facts import ThreadReport
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 from ..watch.incident import Incident
 from . import page
 from .records import Record

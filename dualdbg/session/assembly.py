@@ -10,15 +10,15 @@ from pathlib import Path
 
 from ..backends.debugpy import DebugpyOptions
 from ..backends.wirelog import WireLog
-from ..folders import here
 from ..model import BreakpointKind, BreakpointSpec
-from ..process_end import ends_within
 from ..shared.requests.arguments import Passing
 from ..symbols.address_space import AddressSpace
 from ..symbols.locspec.presets import expand, only_in_debug_builds
 from ..symbols.nearest_names import nearest_names
 from ..symbols.torch.operator_functions import behind_binding, result_at, signature_at
 from ..symbols.torch.operators import OperatorTable
+from ..system.folders import here
+from ..system.process_end import ends_within
 from ..target.launcher import BOOTSTRAP, Launch, debugpy_package
 from .breakpoints.native import Candidates, NativeBreakpoints
 from .breakpoints.python import PythonBreakpoints

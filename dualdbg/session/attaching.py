@@ -10,18 +10,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
-from ..afterwards import LIVES, began_at
 from ..backends.debugpy import DebugpyEngine
 from ..backends.events import NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
-from ..environment import own_module
 from ..errors import CommandError, EngineError, TargetGone
-from ..in_thread import in_thread
 from ..model import Reason
-from ..patience import patient
-from ..process_end import HeldProcess
-from ..resources import resource_directory
 from ..shared.proc_files import is_stopped
 from ..shared.requests.codec import line_of
 from ..shared.requests.process import Leave, LeaveOnSignals
@@ -32,10 +26,16 @@ from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory, index_folder
 from ..symbols.gdb_feed.unpacked_debug_info import debug_folder
 from ..symbols.torch.operators import OperatorTable
+from ..system.afterwards import LIVES, began_at
+from ..system.environment import own_module
+from ..system.in_thread import in_thread
+from ..system.patience import patient
+from ..system.process_end import HeldProcess
+from ..system.resources import resource_directory
+from ..system.waiting import to_its_end
 from ..target import ptrace
 from ..target.guard import Guard
 from ..target.scope import Lowering
-from ..waiting import to_its_end
 from . import preloads
 from .announcement import announce_start
 from .as_launched import as_launched

@@ -14,11 +14,11 @@ from typing import Any
 from ..backends.debugpy import DebugpyEngine
 from ..backends.gdb import GdbEngine
 from ..errors import CommandError, EngineError, EngineTimeout, TargetError
-from ..in_thread import in_thread
 from ..model import Notice, State
-from ..patience import patient
 from ..symbols.cache import index_folder
 from ..symbols.gdb_feed.unpacked_debug_info import debug_folder
+from ..system.in_thread import in_thread
+from ..system.patience import patient
 from ..target.calls import MeetingPoint
 from ..target.launcher import Meeting
 from . import host_python

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ..config import Asked, Config, notices
-from ..open_files import require_enough
 from ..symbols.gdb_feed.policy import Policy
 from ..symbols.locspec.presets import available
+from ..system.open_files import require_enough
 from .inspect.symbol_policy import SymbolPolicy, glue_patterns
 from .options import Options
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from ..patience import patient
-from ..process_end import end_of, has_ended
-from ..waiting import first_of
+from ..system.patience import patient
+from ..system.process_end import end_of, has_ended
+from ..system.waiting import first_of
 from .engines import NativeEngine
 from .loop import Loop
 from .transitions.ending import exited, target_died

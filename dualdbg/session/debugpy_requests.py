@@ -6,7 +6,7 @@ import asyncio
 from functools import partial
 
 from ..errors import CommandError, DualdbgError
-from ..patience import patient
+from ..system.patience import patient
 from . import effects as effect
 from .engines import PythonEngine
 from .loop import Loop

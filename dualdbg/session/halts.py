@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ..errors import EngineTimeout, WrongState
-from ..patience import patient
-from ..waiting import settled
+from ..system.patience import patient
+from ..system.waiting import settled
 from .effects import AnswerHalt, Halt
 from .loop import Loop
 from .transitions.halts import halt_done, halt_wanted

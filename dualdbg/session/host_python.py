@@ -12,7 +12,7 @@ from typing import Any
 from ..backends.debugpy import DebugpyEngine, DebugpyOptions
 from ..errors import CommandError
 from ..model import Notice
-from ..patience import patient
+from ..system.patience import patient
 from ..target.launcher import Meeting
 from .announcement import announce_start
 from .breakpoints.table import BreakpointTable

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DualdbgError, TargetError, TargetGone
-from ..in_thread import in_thread
-from ..log_names import of_child
 from ..model import Notice
 from ..shared.proc_files import stat_of
 from ..symbols.cache import cache_directory
 from ..symbols.torch.operators import OperatorTable
+from ..system.in_thread import in_thread
+from ..system.log_names import of_child
 from ..target import joiner, preload
 from ..target.calls import ListeningSocket
 from ..target.child import Child

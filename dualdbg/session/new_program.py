@@ -20,7 +20,6 @@ from ..backends.debugpy import DebugpyOptions
 from ..errors import DualdbgError, TargetError
 from ..known.python_files import other_python
 from ..model import Notice, State
-from ..patience import patient
 from ..shared.libraries import holds_interpreter
 from ..shared.proc_files import read_status
 from ..shared.python_command import read, without_site
@@ -29,6 +28,7 @@ from ..shared.requests.process import ReadEnvironmentVariable, SetEnvironment
 from ..snapshot.cpython.reader import find_interpreter
 from ..symbols.address_space import AddressSpace, root_of
 from ..symbols.cache import cache_directory
+from ..system.patience import patient
 from ..target.calls import MeetingPoint
 from ..target.launcher import BOOTSTRAP, SETTINGS, Launch, Meeting, check_view, settings_for
 from ..target.peers import user_of

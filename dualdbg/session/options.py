@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..log_names import LogFolder
 from ..model import GdbCommand, Layer, Notice
 from ..symbols.locspec.presets import Preset, shipped
+from ..system.log_names import LogFolder
 from ..target.terminal import Terminal
 from .inspect.symbol_policy import SymbolPolicy
 

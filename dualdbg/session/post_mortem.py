@@ -13,10 +13,7 @@ from ..backends.events import EngineEnded, EngineEvent, NativeStopped, StopCause
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import CommandError, EngineError, TargetError, WrongState
-from ..folders import here
-from ..in_thread import in_thread
 from ..model import Breakpoint, BreakpointSpec, Notice, Reason, Tasks, Thread
-from ..resources import resource_directory
 from ..shared.requests.threads import ListThreads
 from ..snapshot.capture import Captured, Wanted
 from ..snapshot.core_file import capture_core
@@ -27,8 +24,11 @@ from ..snapshot.cpython.tasks import read_tasks
 from ..stacks.debugger_threads import is_debuggers
 from ..stacks.roles import first_of_user
 from ..symbols.address_space import AddressSpace, Module
+from ..system.folders import here
+from ..system.in_thread import in_thread
+from ..system.resources import resource_directory
+from ..system.waiting import to_its_end
 from ..target.launcher import Launch
-from ..waiting import to_its_end
 from .announcement import announce_start
 from .assembly import Makers, furnish, keep_log
 from .breakpoints.table import BreakpointTable, WatchedFrame

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 from ..backends import events as engine
 from ..backends import python as debugpy
 from ..errors import CommandError, DualdbgError, WrongState
-from ..in_thread import in_thread
 from ..model import Event, Exit, Layer, Notice, Output, State, Stop
-from ..patience import patient
-from ..process_end import kill, signal_number
-from ..waiting import to_its_end
+from ..system.in_thread import in_thread
+from ..system.patience import patient
+from ..system.process_end import kill, signal_number
+from ..system.waiting import to_its_end
 from . import effects as effect
 from .breakpoints.table import BreakpointTable
 from .command_lock import CommandLock

@@ -13,17 +13,17 @@ from ..backends.debugpy import DebugpyEngine
 from ..backends.gdb import GdbEngine, GdbOptions
 from ..backends.wirelog import WireLog
 from ..errors import DualdbgError, EngineError, EngineUnusable, PermissionRefused, UsageError
-from ..in_thread import in_thread
 from ..model import Exit, State
-from ..patience import patient
-from ..process_end import end_of, has_ended
-from ..resources import resource_directory
 from ..symbols.cache import cache_directory
+from ..system.in_thread import in_thread
+from ..system.patience import patient
+from ..system.process_end import end_of, has_ended
+from ..system.resources import resource_directory
+from ..system.waiting import to_its_end
 from ..target.calls import MeetingPoint
 from ..target.launcher import Launch, Meeting, spawn
 from ..target.terminal import Terminal
 from ..target.wrapped import WrappedTarget, program_of
-from ..waiting import to_its_end
 from . import preloads
 from .engine_reports import EngineReports
 from .options import Options

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import UsageError
-from ..in_thread import in_thread
 from ..known.greenlets import is_of_greenlets
 from ..model import BreakpointSpec, Language, Location, State
 from ..symbols.address_space import Module
 from ..symbols.locspec.breakpoint_spec import parse_spec, spec_text, specs_in
+from ..system.in_thread import in_thread
+from ..system.waiting import to_its_end
 from ..trace.clock import Clock
 from ..trace.collector import Collector, Source, Times
 from ..trace.python_lines import PythonLine
@@ -24,7 +25,6 @@ from ..trace.python_probes import PythonMemory, PythonProbe
 from ..trace.running_time import RunningTime
 from ..trace.summary import Caller, Row, Summary, summed
 from ..trace.thread_names import ThreadNames
-from ..waiting import to_its_end
 from .breakpoints.tracing import Manner, TracedPlace, Tracing
 from .session import Session
 

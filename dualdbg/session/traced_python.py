@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ..errors import UsageError
-from ..folders import here
 from ..model import BreakpointKind, BreakpointSpec
 from ..symbols.callables.python_functions import FunctionDefinition, NoFunction
 from ..symbols.locspec.breakpoint_spec import parse_spec
+from ..system.folders import here
 from ..target.launcher import Launch
 from ..trace.python_probes import PythonMemory, PythonProbe
 from .breakpoints.python_names import PythonNames

@@ -11,16 +11,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from .. import session_folders
-from ..folders import NOWHERE
 from ..shared.trust import own_folder
+from ..system import session_folders
+from ..system.folders import NOWHERE
 
 # The oldest files go when the cache grows beyond this (bytes).
 LIMIT = 1 << 30
 
 
 def cache_directory() -> Path:
-    """The folder, which exists and can be written; :data:`~dualdbg.folders.NOWHERE` where there is no such folder.
+    """The folder, which exists and can be written; :data:`~dualdbg.system.folders.NOWHERE` where there is none.
 
     ``$XDG_CACHE_HOME/dualdbg`` or ``~/.cache/dualdbg`` (XDG Base Directory Specification) where that folder is ours.
     It is not ours in a read-only home, nor in the home of another user (sudo keeps HOME). Else a private folder that

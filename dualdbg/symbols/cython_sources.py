@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..known.cython_source import Function, functions_of, statements_of
-from ..source_files import read_regular
+from ..system.source_files import read_regular
 
 _LARGEST = 10_000_000  # bytes
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-from ..environment import for_questions, own_module
 from ..errors import SymbolError, TargetError
-from ..in_thread import run
-from ..patience import patient
+from ..system.environment import for_questions, own_module
+from ..system.in_thread import run
+from ..system.patience import patient
 from . import cache
 from .objfile import Objfile
 

@@ -18,10 +18,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ..environment import for_gdb
-from ..in_thread import run
-from ..patience import patient
-from ..resources import resource_directory
+from ..system.environment import for_gdb
+from ..system.in_thread import run
+from ..system.patience import patient
+from ..system.resources import resource_directory
 from .cache import index_folder
 from .gdb_feed.policy import Load, Policy
 from .names import cxx_names

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-from dualdbg import session_folders
 from dualdbg.errors import TargetError
+from dualdbg.system import session_folders
 
 from .launcher import Meeting
 from .peers import is_ours, of_unix_socket, user_of_loopback

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..errors import TargetGone
 from ..model import Exit
-from ..process_end import HeldProcess
+from ..system.process_end import HeldProcess
 from .guard import KILL_TARGET, Guard
 
 

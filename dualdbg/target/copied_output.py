@@ -8,7 +8,7 @@ import os
 import select
 from collections.abc import Awaitable, Callable
 
-from ..locale_encoding import new_decoder
+from ..system.locale_encoding import new_decoder
 
 _PIPE = 1 << 16  # bytes that a pipe holds (pipe(7))
 _CHUNK = 1 << 13  # bytes; what they become in JSON is a line that the listener reads whole

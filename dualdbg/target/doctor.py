@@ -12,15 +12,15 @@ from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
 
-from dualdbg.environment import for_gdb, for_questions
 from dualdbg.errors import DualdbgError, SymbolError, TargetError
-from dualdbg.gdb_versions import NEWEST, OLDEST
 from dualdbg.shared.python_versions import warning_of
+from dualdbg.system.environment import for_gdb, for_questions
+from dualdbg.system.gdb_versions import NEWEST, OLDEST
 
-from ..in_thread import run
-from ..patience import patient
 from ..shared.libraries import C10, TORCH_CPU, TORCH_PYTHON
-from ..shortage import shortage
+from ..system.in_thread import run
+from ..system.patience import patient
+from ..system.shortage import shortage
 from . import interpreter as interpreters
 from . import permission, ptrace, whole_state
 from .interpreter import Interpreter

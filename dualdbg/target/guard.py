@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import subprocess
 
-from dualdbg.environment import for_tools
 from dualdbg.errors import TargetError
-from dualdbg.shortage import shortage
-from dualdbg.waking import wake
+from dualdbg.system.environment import for_tools
+from dualdbg.system.shortage import shortage
+from dualdbg.system.waking import wake
 
 # The first line names what to kill: PID, or -PGID for a process group. A second line calls it off.
 KILL_TARGET = 'read target || exit 0; read released && exit 0; kill -s KILL -- "$target"'

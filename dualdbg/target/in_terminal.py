@@ -28,10 +28,10 @@ if __name__ == "__main__":  # run by its path: dualdbg need not be importable th
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
 from dualdbg.errors import DualdbgError
+from dualdbg.system.terminal_text import visible_text
 from dualdbg.target.copied_output import CopiedOutput
 from dualdbg.target.launcher import Launch, Meeting, Target, spawn
 from dualdbg.target.terminal import Terminal
-from dualdbg.terminal_text import visible_text
 
 _TROUBLE_STATUS = 3
 _SIGNAL_BASE = 128

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dualdbg.environment import for_questions
 from dualdbg.errors import TargetError, UsageError
-from dualdbg.folders import expanded, here
-from dualdbg.in_thread import started
-from dualdbg.patience import patient
 from dualdbg.shared.python_command import without_site
 from dualdbg.shared.python_versions import OLDEST, RANGE
-from dualdbg.shortage import shortage
+from dualdbg.system.environment import for_questions
+from dualdbg.system.folders import expanded, here
+from dualdbg.system.in_thread import started
+from dualdbg.system.patience import patient
+from dualdbg.system.shortage import shortage
 
 SECONDS_TO_ANSWER = patient(10.0)  # a cold interpreter on a network file system takes its time
 _KNOWN = f"dualdbg debugs {RANGE}."

@@ -13,11 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from dualdbg.environment import for_tools
 from dualdbg.model import Exit
-from dualdbg.process_end import exit_of
 from dualdbg.shared.pidfds import pidfd_open
-from dualdbg.waking import wake
+from dualdbg.system.environment import for_tools
+from dualdbg.system.process_end import exit_of
+from dualdbg.system.waking import wake
 
 _KEEPER = Path(__file__).with_name("keeper.py")
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h

@@ -21,9 +21,9 @@ from typing import IO, Any, Literal, Union
 
 from dualdbg.errors import TargetError, UsageError
 from dualdbg.model import Exit
-from dualdbg.open_files import passed_on, restore_limit
 from dualdbg.shared.python_command import without_site
-from dualdbg.shortage import shortage
+from dualdbg.system.open_files import passed_on, restore_limit
+from dualdbg.system.shortage import shortage
 
 from .keeping import KeptProgram
 from .permission import check_not_blocked, yama_scope

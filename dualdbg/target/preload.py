@@ -9,11 +9,11 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from .. import session_folders
-from ..environment import for_tools
 from ..errors import TargetError
-from ..in_thread import run
-from ..patience import patient
+from ..system import session_folders
+from ..system.environment import for_tools
+from ..system.in_thread import run
+from ..system.patience import patient
 
 VARIABLE = "LD_PRELOAD"
 COMPILERS = ("cc", "gcc", "clang", "g++")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from ..errors import DualdbgError, PermissionRefused
-from ..patience import patient
-from ..waking import wake
+from ..system.patience import patient
+from ..system.waking import wake
 from . import ptrace
 from .permission import YAMA_SCOPE, ScopeRefused, yama_scope
 

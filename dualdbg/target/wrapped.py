@@ -12,9 +12,9 @@ from typing import Any
 
 from ..errors import TargetError, TargetGone
 from ..model import Exit
-from ..patience import patient
-from ..process_end import HeldProcess
-from ..waiting import to_its_end
+from ..system.patience import patient
+from ..system.process_end import HeldProcess
+from ..system.waiting import to_its_end
 from .calls import MeetingPoint
 from .descent import descends_from
 from .launcher import Launch

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from ..symbols.names.cxx_names import parse
-from ..terminal_text import visible
+from ..system.terminal_text import visible
 from .collector import Numbers, Times
 from .python_lines import PythonLine
 

@@ -24,8 +24,8 @@ from ..console.commands.registry import Command
 from ..console.console import Console
 from ..console.history import add_to_history
 from ..errors import ConfigError, DualdbgError
-from ..in_thread import in_thread
 from ..model import State
+from ..system.in_thread import in_thread
 from . import command_palette, settings
 from .actions.breaking import Breaking
 from .actions.looking import Looking

@@ -29,8 +29,8 @@ from ..errors import DualdbgError
 from ..model import Notice, Progress, State
 from ..session.inferiors import Process
 from ..session.session import Session
-from ..source_files import source_line
-from ..terminal_text import visible, visible_text
+from ..system.source_files import source_line
+from ..system.terminal_text import visible, visible_text
 from . import settings
 from .model.layout_presets import PRESETS
 from .model.looks import fit

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigError
-from ..folders import NOWHERE, state_folder, user_folder
-from ..private_files import new_file
 from ..shared.trust import is_out_of_reach
+from ..system.folders import NOWHERE, state_folder, user_folder
+from ..system.private_files import new_file
 from .model.arrangement import Node, all_panes, from_data, to_data
 from .model.layout_presets import AUTOMATIC, PANES, PRESETS
 

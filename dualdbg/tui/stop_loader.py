@@ -14,7 +14,6 @@ from ..console.console import Console
 from ..console.names import package_path
 from ..console.selection import Selection
 from ..errors import CommandError, DualdbgError, WrongState
-from ..in_thread import in_thread
 from ..model import (
     BreakpointChanged,
     Detached,
@@ -36,6 +35,7 @@ from ..model import (
 )
 from ..session.inspect.disassembly import Code
 from ..session.inspect.memory import Memory
+from ..system.in_thread import in_thread
 from .model import breakpoint_marks, source_text
 from .model.changes import scope_of
 from .model.goto_target import Spot

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..resources import resource_directory
+from ..system.resources import resource_directory
 from .extension import own_adapter
 
 

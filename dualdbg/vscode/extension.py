@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import quoteattr
 
-from .. import __version__, session_folders
+from .. import __version__
 from ..dap.options import ATTACH, LAUNCH, of_request
-from ..environment import own_module
 from ..errors import TargetError
-from ..patience import patient
-from ..resources import resource_directory
+from ..system import session_folders
+from ..system.environment import own_module
+from ..system.patience import patient
+from ..system.resources import resource_directory
 
 FOLDER = "extension_package"
 

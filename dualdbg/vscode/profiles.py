@@ -12,8 +12,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..resources import resource_directory
 from ..shared.trust import objection
+from ..system.resources import resource_directory
 from ..target import interpreter
 from .merge import merge
 

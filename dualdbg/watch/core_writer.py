@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from itertools import chain, count
 from pathlib import Path
 
-from ..private_files import new_file
 from ..shared import page_size
 from ..shared.proc_files import read_stat, read_status
 from ..snapshot.linux.memory import open_memory
 from ..snapshot.linux.ptrace import NT_PRSTATUS, OF_ARM, regset
+from ..system.private_files import new_file
 from .tracer import Dying
 
 _ET_CORE, _PT_LOAD, _PT_NOTE = 4, 1, 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from ..locale_encoding import decoded
+from ..system.locale_encoding import decoded
 
 _KEPT = 1 << 16  # bytes of each stream
 _CHUNK = 1 << 16

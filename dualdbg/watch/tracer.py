@@ -20,7 +20,6 @@ from enum import Enum
 from ..errors import TargetGone
 from ..known.crash_signals import CRASHES, OF_MEMORY
 from ..known.python_files import is_interpreter
-from ..patience import patient
 from ..shared.proc_files import read_stat, read_status
 from ..snapshot.linux.ptrace import (
     CONT,
@@ -36,6 +35,7 @@ from ..snapshot.linux.ptrace import (
     request,
 )
 from ..snapshot.linux.registers import AARCH64, X86_64, Registers
+from ..system.patience import patient
 from ..target.permission import check_not_fatal, refusal
 
 _EVENT_EXEC, _EVENT_EXIT = 4, 6

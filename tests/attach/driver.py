@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.cli.driver import DUALDBG, environment
 from tests.support import build_native, read_ready

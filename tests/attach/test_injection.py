@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import TargetError
-from dualdbg.patience import patient
 from dualdbg.session.attach.injection import find_scratch
 from dualdbg.session.attach.pending_call import QueueBusy, request_script
 from dualdbg.session.attach.python_control import awaited
@@ -21,6 +20,7 @@ from dualdbg.snapshot.capture import Captured, Wanted, capture
 from dualdbg.snapshot.cpython.layout import RemoteDebugging
 from dualdbg.snapshot.linux.memory import PAGE, Memory
 from dualdbg.snapshot.report.assemble import Assembler
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.cli.driver import dualdbg
 from tests.stacks.nameless import stripped

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
-from dualdbg.resources import resource_directory
 from dualdbg.session import preloads
 from dualdbg.shared import quiet_signal
+from dualdbg.system.patience import patient
+from dualdbg.system.resources import resource_directory
 from tests import rows
 from tests.support import wait_until
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support, warm
 from tests.attach.driver import state_of
 

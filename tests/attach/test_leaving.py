@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.attach.driver import attach, attached, tracer_of
 from tests.dap.samples import line_of

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.attach.driver import (
     answer_of,

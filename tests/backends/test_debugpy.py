@@ -13,7 +13,7 @@ from dualdbg.backends.debugpy import DebugpyEngine
 from dualdbg.backends.events import EngineEvent
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import EngineLost
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 
 @asynccontextmanager

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import session_folders
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import EngineTimeout
-from dualdbg.resources import resource_directory
+from dualdbg.system import session_folders
+from dualdbg.system.resources import resource_directory
 from tests import rows
 
 

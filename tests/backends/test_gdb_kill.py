@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualdbg.backends.events import NativeExited
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.probes.holding import held
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
-from dualdbg.resources import resource_directory
+from dualdbg.system.resources import resource_directory
 
 WAYS: dict[str, Callable[[GdbEngine], Awaitable[None]]] = {
     "resume": lambda engine: engine.resume(),

@@ -34,9 +34,9 @@ from dualdbg.backends.events import (
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import CommandError, EngineError, EngineTimeout, ProtocolError, TargetGone
-from dualdbg.patience import patient
-from dualdbg.resources import resource_directory
 from dualdbg.shared.requests.breakpoints import CountHits
+from dualdbg.system.patience import patient
+from dualdbg.system.resources import resource_directory
 from tests import rows
 from tests.support import is_running, wait_until
 

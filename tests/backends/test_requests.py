@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.shared.requests import codec
 from dualdbg.shared.requests.base import Request
+from dualdbg.system.patience import patient
 from tests import rows, support
 
 

@@ -20,7 +20,7 @@ import pexpect
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import terminals, warm
 from tests.support import ROOT, name_of, wait_until
 

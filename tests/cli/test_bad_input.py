@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import gdb_versions
+from dualdbg.system import gdb_versions
 from tests import rows
 from tests.cli.driver import Done, dualdbg
 from tests.support import is_running, require

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.refused_calls import KILLED, PTRACE, READ, without
 
 REPOSITORY = Path(__file__).parents[2]

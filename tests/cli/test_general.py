@@ -18,7 +18,7 @@ from dualdbg.cli import general, main
 from dualdbg.cli.commands import bug_report
 from dualdbg.cli.shell_completion import actions_of, command_parsers, completion
 from dualdbg.cli.versions import NEEDED, OPTIONAL, of_checkout, versions
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.support import ROOT, require
 

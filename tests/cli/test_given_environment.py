@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import require
 
 DUALDBG = [sys.executable, "-m", "dualdbg", "run", "--batch"]

@@ -19,8 +19,8 @@ import pytest
 
 from dualdbg.cli import kept_code
 from dualdbg.cli.kept_code import FEW, KeptCode
-from dualdbg.patience import patient
 from dualdbg.symbols import cache
+from dualdbg.system.patience import patient
 
 ENOUGH = FEW + 4  # classes: from 3.13 on one text makes all the methods of a class
 

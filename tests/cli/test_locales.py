@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import require
 
 PROGRAM = """\

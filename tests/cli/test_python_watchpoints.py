@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.cli.driver import Done, dualdbg
 from tests.support import other_interpreter, wait_until

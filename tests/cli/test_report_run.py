@@ -14,7 +14,7 @@ import pytest
 
 from dualdbg.cli.commands.run import read_options
 from dualdbg.errors import UsageError
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.permission import NO_LEAK_CHECK
 from tests import sanitizers, warm
 

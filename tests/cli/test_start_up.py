@@ -73,9 +73,9 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg.cli.kept_code",
         "dualdbg.cli.main",
         "dualdbg.cli.streams",
-        "dualdbg.environment",
+        "dualdbg.system.environment",
         "dualdbg.errors",
-        "dualdbg.open_files",
+        "dualdbg.system.open_files",
         "dualdbg.shared",
         "dualdbg.shared.python_versions",
     }

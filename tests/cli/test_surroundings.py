@@ -17,8 +17,8 @@ from typing import Any
 import psutil
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.protocol import dap
+from dualdbg.system.patience import patient
 from tests.cli.driver import DUALDBG, dualdbg, environment
 from tests.cli.surroundings import OTHER_USER, SURROUNDINGS
 from tests.support import ROOT, require, wait_until

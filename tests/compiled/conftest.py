@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.known.generated_code import COMPILED_DEBUG
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.dap.conftest import adapter, client  # noqa: F401
 from tests.support import ROOT, SAMPLES, require
 

@@ -14,8 +14,8 @@ import pytest
 
 from dualdbg.known.generated_code import COMPILED_DEBUG
 from dualdbg.model import ProgramLine
-from dualdbg.patience import patient
 from dualdbg.symbols.torch.compiled_code import CompiledCode
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.cli.driver import Done, dualdbg
 from tests.compiled.conftest import SAMPLE

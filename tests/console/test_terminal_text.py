@@ -35,8 +35,8 @@ from dualdbg.snapshot.report.movement import Movement
 from dualdbg.stack_listing import StackListing
 from dualdbg.symbols.callables.resolved import Resolved
 from dualdbg.symbols.gdb_feed.dependencies import Graph
+from dualdbg.system.terminal_text import visible, visible_text
 from dualdbg.target.doctor import Finding as DoctorFinding
-from dualdbg.terminal_text import visible, visible_text
 from dualdbg.trace.summary import Summary
 from tests import support, warm
 

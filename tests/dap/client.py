@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 import jsonschema
 
 from dualdbg.errors import ProtocolError
-from dualdbg.patience import patient
 from dualdbg.protocol import dap
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.support import ROOT, SHARED
 

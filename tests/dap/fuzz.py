@@ -14,8 +14,8 @@ from typing import Any
 
 from dualdbg.dap import requests  # noqa: F401 (fills the table)
 from dualdbg.dap.registry import REQUESTS
-from dualdbg.patience import patient
 from dualdbg.protocol import dap
+from dualdbg.system.patience import patient
 
 from .client import Client
 

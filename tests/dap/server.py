@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.support import ROOT, is_running, wait_until
 

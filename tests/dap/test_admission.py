@@ -20,9 +20,9 @@ import pytest
 
 from dualdbg.dap.offer import _STRANGERS
 from dualdbg.errors import UsageError
-from dualdbg.patience import patient
 from dualdbg.protocol import dap
-from dualdbg.secret_file import read_secret
+from dualdbg.system.patience import patient
+from dualdbg.system.secret_file import read_secret
 from tests import rows, warm
 from tests.support import ROOT, is_running, require, wait_until
 

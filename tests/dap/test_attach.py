@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support
 from tests.attach.driver import in_state, tracer_of
 from tests.support import wait_until

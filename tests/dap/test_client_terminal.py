@@ -18,7 +18,7 @@ from dualdbg.dap.client.port import ClientPort
 from dualdbg.dap.client_terminal import ClientTerminal
 from dualdbg.dap.configuration import Configuration
 from dualdbg.model import Exit
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target import in_terminal
 from dualdbg.target.launcher import Launch
 from tests.support import is_running, wait_until

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 from .client import Client, Message
 from .samples import line_of

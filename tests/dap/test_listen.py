@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.cli.driver import DUALDBG, dualdbg, environment
 from tests.support import is_running

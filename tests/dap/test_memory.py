@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.watch_registers import Watching, watching
 from tests.support import PROGRAM_COUNTER, require
 

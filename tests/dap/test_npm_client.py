@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.npm import npm_package
 from tests.support import ROOT, require
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 
 from ..cli.driver import dualdbg

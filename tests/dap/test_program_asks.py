@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.snapshot.test_command import dualdbg
 from tests.support import other_interpreter, wait_until

@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.protocol import dap
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.support import wait_until
 

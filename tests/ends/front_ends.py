@@ -14,7 +14,7 @@ from typing import Any
 
 import pexpect
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.cli.driver import DUALDBG, environment
 from tests.dap.client import Client, StdioAdapter

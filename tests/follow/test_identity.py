@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.descent import descends_from
 from dualdbg.target.joiner import JOINER
 from dualdbg.target.launcher import BOOTSTRAP

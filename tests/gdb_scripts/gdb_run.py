@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dualdbg.patience import patient
-from dualdbg.resources import resource_directory
+from dualdbg.system.patience import patient
+from dualdbg.system.resources import resource_directory
 from tests.support import require
 
 HERE = Path(__file__).resolve().parent

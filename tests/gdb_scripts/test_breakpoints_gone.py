@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.resources import resource_directory
 from dualdbg.shared.console_text import plain
+from dualdbg.system.resources import resource_directory
 
 SHOWN = """\
 The current source language is "auto; currently c".

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.gdb_scripts.gdb_run import HERE, held
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]

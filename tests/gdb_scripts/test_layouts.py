@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.snapshot.cpython import torch_distributed
+from dualdbg.system.patience import patient
 from tests.gdb_scripts import test_ivalues
 from tests.gdb_scripts.gdb_run import ENTRY, HERE, Held, held, run_gdb
 from tests.gdb_scripts.test_tensors import UNLIKE_REPR

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pygdbmi.gdbmiparser import parse_response
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require
 

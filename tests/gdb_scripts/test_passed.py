@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.gdb_scripts.gdb_run import ENTRY, HERE
 from tests.support import require

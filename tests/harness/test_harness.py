@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import conftest
 from tests.support import ROOT, is_running, wait_until
 

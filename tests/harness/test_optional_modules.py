@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import dualdbg
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 # Of setup's list "The necessary bits to build these optional modules were not found"; zlib is not among them, for
 # without it pip installs nothing, nor ctypes, by which dualdbg asks the kernel.

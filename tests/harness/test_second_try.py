@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import ROOT
 
 # `flaky` fails the first time and passes the second; the rest of the name keeps tests apart.

@@ -21,8 +21,8 @@ from dualdbg.job.gathering import gather as gather_sources
 from dualdbg.job.recorded import Source, is_launcher
 from dualdbg.job.report import JobReport
 from dualdbg.job.verdict import judge
-from dualdbg.patience import patient
 from dualdbg.snapshot.linux.procfs import read_rank
+from dualdbg.system.patience import patient
 from tests import warm
 
 from .test_verdict import row as rank_row

@@ -19,7 +19,7 @@ import psutil
 import pytest
 
 from dualdbg.job import launchers, ray_node
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 
 from ..support import require, wait_until

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 
 from ..refused_calls import PTRACE, without

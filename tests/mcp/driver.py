@@ -16,7 +16,7 @@ import anyio
 from mcp import Client
 from mcp.server.stdio import stdio_server
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.cli.driver import environment
 

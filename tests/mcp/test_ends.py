@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows, warm
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server

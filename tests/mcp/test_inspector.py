@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, over_http
 from tests.npm import npm_package

@@ -15,7 +15,7 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 
 from dualdbg import __version__
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows, warm
 from tests.cli.driver import environment
 from tests.mcp.driver import COMMAND, Tools, with_server

@@ -35,7 +35,7 @@ from dualdbg.model import (
     Thread,
     Value,
 )
-from dualdbg.waiting import to_its_end
+from dualdbg.system.waiting import to_its_end
 
 # -- output --------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dualdbg.mcp.registry import all_tools
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.cli.driver import dualdbg, environment
 from tests.mcp.driver import SECONDS, Tools, over_http, with_server
 from tests.support import SAMPLES, built

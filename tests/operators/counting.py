@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support
 
 HERE = Path(__file__).parent

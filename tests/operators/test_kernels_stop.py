@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from dualdbg.model import Layer
-from dualdbg.patience import patient
 from dualdbg.symbols.names.symbol import Symbol
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.torch.nested_calls import Arrival, continues_call
 from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.system.patience import patient
 from tests.operators.counting import run, run_with_stacks
 
 HERE = Path(__file__).parent

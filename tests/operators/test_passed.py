@@ -20,8 +20,8 @@ import pytest
 
 from dualdbg.errors import CommandError
 from dualdbg.model import NativeFrame, Stop, Value
-from dualdbg.patience import patient
 from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.session.driver import Driver, run_session
 

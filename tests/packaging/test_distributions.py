@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import dualdbg
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import ROOT
 
 pytestmark = pytest.mark.slow
@@ -125,7 +125,7 @@ def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> N
 def test_installed_wheel_finds_its_files(installed: Path, tmp_path: Path) -> None:
     code = f"""
 import json
-from dualdbg.resources import resource_directory
+from dualdbg.system.resources import resource_directory
 print(json.dumps([str(resource_directory(name)) for name in {DATA_FOLDERS!r}]))
 """
     folders = [Path(folder) for folder in json.loads(run(installed, "-c", code, cwd=tmp_path))]

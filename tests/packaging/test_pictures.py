@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from scripts import picture_text, screenshots, site_pictures
 from tests import rows
 from tests.support import ROOT

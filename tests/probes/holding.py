@@ -14,12 +14,12 @@ from contextlib import asynccontextmanager
 from dualdbg.backends.events import EngineEvent, NativeExited, NativeStopped, StopCause
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
-from dualdbg.patience import patient
-from dualdbg.resources import resource_directory
 from dualdbg.session import preloads
 from dualdbg.session.breakpoints.probes import Probes
 from dualdbg.shared.requests.breakpoints import InsertBreakpoint, SetBreakpoint
 from dualdbg.symbols.address_space import AddressSpace
+from dualdbg.system.patience import patient
+from dualdbg.system.resources import resource_directory
 
 DEADLINE = patient(120.0)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.probes import placement
+from dualdbg.system.patience import patient
 
 pytestmark = [
     pytest.mark.processes,

@@ -21,10 +21,10 @@ import pytest
 
 from dualdbg.backends.events import NativeStopped, StopCause
 from dualdbg.backends.native import Move
-from dualdbg.patience import patient
 from dualdbg.probes import placement
 from dualdbg.snapshot.linux.repair import repair
 from dualdbg.symbols.address_space import AddressSpace
+from dualdbg.system.patience import patient
 from tests import rows, warm
 from tests.probes.holding import held
 from tests.support import wait_until

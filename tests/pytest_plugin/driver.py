@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
+from dualdbg.system.patience import patient
 
 _QUIET = ["-p", "no:hypothesispytest", "-p", "no:anyio"]
 # What these tests themselves may be run with, or where.

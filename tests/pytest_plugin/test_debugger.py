@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.pytest_plugin.beginning import MARK
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.pytest_plugin.driver import run_pytest
 from tests.tui.terminal import RealTerminal

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support, warm
 from tests.pytest_plugin.driver import run_pytest
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support
 from tests.pytest_plugin.driver import run_pytest
 from tests.refused_calls import PTRACE, without
@@ -72,7 +72,7 @@ def test_a_run_in_which_nothing_happens_reads_no_symbols(tmp_path: Path) -> None
         command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=patient(120)
     )
     for heavy in ("dualdbg.symbols", "dualdbg.watch.incident", "dualdbg.session.", "asyncio"):
-        assert heavy not in done.stderr.replace("dualdbg.session_folders", ""), heavy
+        assert heavy not in done.stderr.replace("dualdbg.system.session_folders", ""), heavy
 
 
 def test_what_hangs_on_pytest_is_let_go_at_the_end(tmp_path: Path) -> None:

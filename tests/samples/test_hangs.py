@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import SAMPLES, is_running, read_ready, wait_until
 
 

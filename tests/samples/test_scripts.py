@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.support import SAMPLES, build_native, other_interpreter, read_ready, require
 

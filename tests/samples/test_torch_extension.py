@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 

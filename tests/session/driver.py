@@ -24,11 +24,11 @@ from dualdbg.model import (
     Stop,
     Stopped,
 )
-from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.system.patience import patient
 from dualdbg.target.launcher import Launch
 
 DEADLINE = patient(300.0)  # seconds; only a hang takes that long

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.session.fakes.world import FILE, LINE, MAIN, WORKER
 
 STEPS_OF_A_LIFE = 60

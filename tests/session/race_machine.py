@@ -29,7 +29,7 @@ from dualdbg.session.transitions.beginning import (
     tell_attached,
 )
 from dualdbg.session.transitions.ending import detached, target_died
-from dualdbg.waiting import to_its_end
+from dualdbg.system.waiting import to_its_end
 from tests.session.fakes.assembly import assemble
 from tests.session.fakes.clock import VirtualLoop
 from tests.session.fakes.front_end import FrontEnd

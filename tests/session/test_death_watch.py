@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from dualdbg.model import Exit, Exited
-from dualdbg.patience import patient
-from dualdbg.process_end import HeldProcess, end_of
+from dualdbg.system.patience import patient
+from dualdbg.system.process_end import HeldProcess, end_of
 from tests.session.driver import Driver, run_session
 from tests.support import KERNEL_TELLS, wait_until
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows
 from tests.attach.driver import attached
 from tests.cli.driver import dualdbg

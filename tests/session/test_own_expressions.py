@@ -12,7 +12,6 @@ from typing import Any
 
 from dualdbg.backends.native import Access
 from dualdbg.model import NativeFrame, Reason
-from dualdbg.resources import resource_directory
 from dualdbg.shared.requests.breakpoints import (
     DeleteBreakpoints,
     FormatLogText,
@@ -47,6 +46,7 @@ from dualdbg.shared.requests.threads import (
     WriteMemory,
 )
 from dualdbg.shared.requests.values import ReadPythonObjects, RunHelper
+from dualdbg.system.resources import resource_directory
 from tests.session.driver import Driver, name, run_session
 from tests.session.test_languages import LIBRARIES, RUST, env, program
 

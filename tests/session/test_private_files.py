@@ -17,10 +17,10 @@ import pytest
 
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.cli import main as entry
-from dualdbg.log_names import DebugpysLogs
 from dualdbg.model import Notice
-from dualdbg.private_files import new_file
 from dualdbg.session.stops.crash_core import _new
+from dualdbg.system.log_names import DebugpysLogs
+from dualdbg.system.private_files import new_file
 from tests.session.driver import Driver, run_session
 
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from dualdbg.model import Event, Progress
-from dualdbg.patience import patient
 from dualdbg.session import progress as module
 from dualdbg.session.progress import progress
+from dualdbg.system.patience import patient
 
 
 def test_what_is_quick_is_not_mentioned() -> None:

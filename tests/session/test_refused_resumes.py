@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from dualdbg.model import Exit, State
-from dualdbg.process_end import has_ended
+from dualdbg.system.process_end import has_ended
 from tests.session.driver import Driver, run_session
 from tests.support import wait_until
 

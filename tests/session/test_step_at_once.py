@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dualdbg.gdb_versions import finds_same_code_without_types
 from dualdbg.model import NativeFrame, State
 from dualdbg.session.stepping import foresight
 from dualdbg.shared.requests.base import Request
 from dualdbg.shared.requests.breakpoints import CountHits, InsertAtFunction, InsertBreakpoints
 from dualdbg.shared.requests.code import FindFunctionBodies
 from dualdbg.symbols.address_space import Module
+from dualdbg.system.gdb_versions import finds_same_code_without_types
 from tests import support
 from tests.session.driver import Driver, name, run_session
 from tests.support import require

@@ -7,7 +7,7 @@ import gc
 
 import pytest
 
-from dualdbg.waiting import settled, to_its_end, together
+from dualdbg.system.waiting import settled, to_its_end, together
 
 
 def test_a_cancellation_together_with_the_result() -> None:

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import require
 
 _SCRIPT = Path(__file__).parent / "programs" / "gdb_stacks.py"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.samples.test_hangs import hung
 from tests.snapshot.programs_running import running

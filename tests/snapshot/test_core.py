@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.snapshot.capture import Wanted
 from dualdbg.snapshot.core_file import capture_core
+from dualdbg.system.patience import patient
 from tests.snapshot.programs_running import core_of, running
 from tests.snapshot.test_command import dualdbg
 from tests.support import SAMPLES, read_ready, require

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from dualdbg.errors import PermissionRefused, TargetError, TargetGone
-from dualdbg.patience import patient
 from dualdbg.snapshot.capture import capture
 from dualdbg.snapshot.linux.ptrace import Hold
 from dualdbg.snapshot.report.assemble import Assembler
+from dualdbg.system.patience import patient
 from tests.snapshot.programs_running import PROGRAMS, running
 from tests.support import read_ready, wait_until
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.symbols import source_lines
 from dualdbg.symbols.names.cxx_names import parse
 from dualdbg.symbols.objfile import Objfile
 from dualdbg.symbols.source_lines import SourceLines
+from dualdbg.system.patience import patient
 from tests.snapshot.programs_running import PROGRAMS, core_of, running
 from tests.snapshot.test_command import dualdbg
 from tests.support import require

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.source_files import means_file, search_names
+from dualdbg.system.source_files import means_file, search_names
 
 # (typed in FOLDER, the path that debug info or Python has, whether that is meant). {} is FOLDER.
 PATHS = [

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg import session_folders
 from dualdbg.symbols import cache
+from dualdbg.system import session_folders
 
 AS_ROOT = os.geteuid() == 0
 pytestmark = pytest.mark.processes  # a shell removes a private folder after us

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from dualdbg.gdb_versions import finds_same_code_without_types
-from dualdbg.patience import patient
 from dualdbg.symbols import cache
 from dualdbg.symbols.gdb_feed import lines_file as module
 from dualdbg.symbols.gdb_feed.lines_file import as_in_library, is_plain, lines_file
 from dualdbg.symbols.gdb_feed.units import UnknownForm, units
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.system.gdb_versions import finds_same_code_without_types
+from dualdbg.system.patience import patient
 from samples.native.build import build
 from tests.support import require
 from tests.symbols.conftest import HERE, run

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.resources import resource_directory
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.system.resources import resource_directory
 from tests import support
 
 SCRIPTS = resource_directory("gdb_scripts")

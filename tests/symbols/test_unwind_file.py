@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.symbols.elf.elf_file import ElfFile
 from dualdbg.symbols.gdb_feed.unwind_file import unwind_file
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.system.patience import patient
 from tests.support import require
 from tests.symbols.conftest import HERE, run, torch_library
 

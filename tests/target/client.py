@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dualdbg.model import Exit
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.calls import MeetingPoint
 from dualdbg.target.launcher import Launch, Target, spawn
 

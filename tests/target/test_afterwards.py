@@ -14,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from dualdbg import afterwards, session_folders
-from dualdbg.patience import patient
+from dualdbg.system import afterwards, session_folders
+from dualdbg.system.patience import patient
 from tests import support
 
 # Says what it has made, and then is what the test makes of it.
@@ -280,7 +280,7 @@ def test_a_dualdbg_that_does_not_end_is_ended_and_others_clear_up(hang: str, tmp
 
 
 ASKS = {
-    "an interpreter": "from dualdbg.in_thread import run; run([{script!r}], timeout=1000)",
+    "an interpreter": "from dualdbg.system.in_thread import run; run([{script!r}], timeout=1000)",
     "gdb, for lines": "from dualdbg.symbols.source_lines import SourceLines;"
     "from dualdbg.symbols.objfile import Objfile;"
     "SourceLines({script!r}, 1000.0).look_up({{Objfile.open(Path('/bin/sh')): {{1}}}})",

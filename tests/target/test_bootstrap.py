@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.launcher import BOOTSTRAP, Launch
 from tests import rows, support
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target import copied_output
 from dualdbg.target.copied_output import CopiedOutput
 

@@ -16,10 +16,10 @@ import pytest
 
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
-from dualdbg.environment import for_gdb, for_questions, own_module
 from dualdbg.errors import UsageError
-from dualdbg.resources import resource_directory
 from dualdbg.symbols.callables.native_entries import find_entries
+from dualdbg.system.environment import for_gdb, for_questions, own_module
+from dualdbg.system.resources import resource_directory
 from dualdbg.target import doctor, interpreter
 from dualdbg.vscode.profiles import include_path
 from tests import rows, support
@@ -33,7 +33,7 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/job/fan_out.py": "ssh, srun, kubectl and their like, as the user runs them",
     "dualdbg/job/launchers.py": "the same, asked for the nodes of a job",
     "dualdbg/job/ray_node.py": "runs on a node, where the launcher has made its environment",
-    "dualdbg/in_thread.py": "what its callers give it",
+    "dualdbg/system/in_thread.py": "what its callers give it",
     "dualdbg/target/scope.py": "sudo, which cleans it",
     "dualdbg/vscode/extension.py": "the user's editor",
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import rows, support
 from tests.cli.driver import DUALDBG, Done, dualdbg, environment
 from tests.cli.surroundings import as_other_user

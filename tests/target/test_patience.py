@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualdbg.errors import UsageError
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import support
 
 # Names that time limits have, what the comment of one says, and functions with the position of their time limit.
@@ -29,7 +29,7 @@ ELSEWHERE = {
     "dualdbg/tui/base.py: _BATCH": "how long what is said is collected",
     "dualdbg/tui/terminal/pty.py: _TICK": "between two looks",
     "dualdbg/tui/terminal/pty.py: _FLOOD_TICK": "between two looks",
-    "dualdbg/process_end.py: _LOOK": "between two looks",
+    "dualdbg/system/process_end.py: _LOOK": "between two looks",
     "dualdbg/mcp/tools/snapshots.py: _BETWEEN_LOOKS": "between two looks",
     "dualdbg/watch/hang.py: BETWEEN_LOOKS": "between two looks",
     "dualdbg/snapshot/linux/file_locks.py: _BETWEEN_LOOKS": "between two looks",

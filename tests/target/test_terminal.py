@@ -12,7 +12,7 @@ import pexpect
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.target.terminal import Terminal
 from tests import support, terminals
 

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 
-from dualdbg.waking import wake
+from dualdbg.system.waking import wake
 from tests.support import wait_until
 
 

@@ -16,8 +16,8 @@ import pytest
 
 from dualdbg.cli.commands import trace
 from dualdbg.errors import DualdbgError
-from dualdbg.patience import patient
 from dualdbg.probes import placement
+from dualdbg.system.patience import patient
 from tests import rows, warm
 from tests.support import require
 

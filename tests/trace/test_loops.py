@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
 from dualdbg.probes import placement
+from dualdbg.system.patience import patient
 from tests import rows, warm
 from tests.support import require
 

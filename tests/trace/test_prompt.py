@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests import warm
 from tests.cli.driver import DUALDBG, Done, JsonRun, dualdbg, terminal
 from tests.dap.client import StdioAdapter

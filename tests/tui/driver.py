@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from textual.pilot import Pilot
 
 from dualdbg.model import State
-from dualdbg.patience import patient
 from dualdbg.session.options import Options
 from dualdbg.session.session import Session
 from dualdbg.session.start import launch
 from dualdbg.symbols.torch.operators import OperatorTable
+from dualdbg.system.patience import patient
 from dualdbg.target.launcher import Launch
 from dualdbg.tui.app import Dashboard, Start, Wishes
 from dualdbg.tui.terminal.pty import ENVIRONMENT, ProgramTerminal

@@ -12,7 +12,7 @@ import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.tui.terminal.parser import Parser
 from dualdbg.tui.terminal.screen import Screen
 from tests.terminals import begin

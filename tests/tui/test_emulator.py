@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from textual._xterm_parser import XTermParser
 from textual.events import Key
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.tui.app import alt_is_alt
 from dualdbg.tui.terminal.cells import Look
 from dualdbg.tui.terminal.keys import sequence

@@ -30,7 +30,7 @@ from dualdbg.model import (
     Value,
 )
 from dualdbg.session.inspect.disassembly import Instruction as CodeRow
-from dualdbg.terminal_text import visible, visible_text
+from dualdbg.system.terminal_text import visible, visible_text
 from dualdbg.tui.model import breakpoint_marks
 from dualdbg.tui.model.changes import Memory, changed, scope_of
 from dualdbg.tui.model.goto_target import Spot, understand

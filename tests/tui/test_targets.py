@@ -16,11 +16,11 @@ import pytest
 
 from dualdbg.errors import EngineError
 from dualdbg.model import State
-from dualdbg.patience import patient
 from dualdbg.session.attaching import attach
 from dualdbg.session.options import Options
 from dualdbg.session.post_mortem import open_core
 from dualdbg.session.session import Session
+from dualdbg.system.patience import patient
 from dualdbg.tui.screens.picker import Candidate, ProcessPicker
 from tests.support import is_running, require, wait_until
 

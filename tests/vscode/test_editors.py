@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.dap.options import BY_NAME, OF_EDITORS
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.vscode.editors import EDITORS, configuration
 from dualdbg.vscode.jsonc import parse
 from tests import warm

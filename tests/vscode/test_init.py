@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from dualdbg.cli.main import main
-from dualdbg.resources import resource_directory
+from dualdbg.system.resources import resource_directory
 from dualdbg.vscode.jsonc import parse
 from dualdbg.vscode.profiles import FILES, PROFILES
 from tests.support import SHARED, require

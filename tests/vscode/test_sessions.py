@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.vscode.editors import configuration
 from dualdbg.vscode.jsonc import parse
 from tests import warm

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from dualdbg.known.python_files import is_interpreter
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from dualdbg.watch.tracer import ChildKilled, Dying, Ended, Programs, SignalInfo, Tracer
 
 

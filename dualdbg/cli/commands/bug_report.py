@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ...errors import UsageError
-from ...folders import expanded, temporary_folder, user_folder
+from ...system.folders import expanded, temporary_folder, user_folder
+from ...system.terminal_text import visible_text
 from ...target.interpreter import default_python
-from ...terminal_text import visible_text
 from ..arguments import Parser
 
 ENVIRONMENT = (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from ...config import working_directory
 from ...errors import DualdbgError, UsageError
-from ...folders import here
-from ...log_names import DEBUGPY_LOG_DIR, DebugpysLogs, LogFolder
+from ...system.folders import here
+from ...system.log_names import DEBUGPY_LOG_DIR, DebugpysLogs, LogFolder
 from .. import streams
 from ..arguments import Parser, Program, check_script, read_address, split_program
 
@@ -38,7 +38,7 @@ def main(words: list[str]) -> int:
     from ...dap.offer import Offer
     from ...dap.presentation.bodies import UNKNOWN_CODE
     from ...dap.server import serve_socket, serve_stdio
-    from ...secret_file import read_secret
+    from ...system.secret_file import read_secret
     from ..event_loop import run
 
     offer = Offer(

@@ -9,9 +9,9 @@ import sys
 from ...console.style import Style
 from ...symbols.cache import cache_directory
 from ...symbols.elf.elf_file import ElfFile
+from ...system.terminal_text import cleaned
 from ...target.doctor import Finding, Status, examine
 from ...target.interpreter import default_python
-from ...terminal_text import cleaned
 from ..arguments import Parser
 
 _TROUBLE_STATUS = 3

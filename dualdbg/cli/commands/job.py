@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...console.style import Style
 from ...errors import UsageError
-from ...patience import patient
+from ...system.patience import patient
 from ..arguments import Parser, seconds, whole_number
 from ..main import tell
 
@@ -128,11 +128,11 @@ def _merged(options: Namespace) -> JobReport:
 
 
 def _asked(options: Namespace) -> JobReport:
-    from ...environment import own_module
     from ...job import answers, asking, launchers
     from ...job.fan_out import Asking
     from ...job.report import JobReport
-    from ...session_folders import temporary
+    from ...system.environment import own_module
+    from ...system.session_folders import temporary
 
     launcher, address = launchers.find(options.via)
     if options.dualdbg is not None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...config import configuration, notices
 from ...errors import SymbolError, TargetGone, UsageError
+from ...system.terminal_text import cleaned, visible
 from ...target.interpreter import default_python
-from ...terminal_text import cleaned, visible
 from ..arguments import Parser
 from ..main import tell
 

@@ -39,7 +39,7 @@ def _serve(given: argparse.Namespace) -> int:
     from ...mcp.server import make_server
     from ...mcp.sessions import Sessions, Settings
     from ...mcp.transports import serve_http, serve_stdio
-    from ...secret_file import read_secret
+    from ...system.secret_file import read_secret
     from ..event_loop import run
     from ..main import write_report
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SpecError, SymbolError, UsageError
+from ...system.terminal_text import visible_text
 from ...target.interpreter import default_python
-from ...terminal_text import visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:

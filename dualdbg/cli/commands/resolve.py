@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SymbolError, UsageError
+from ...system.terminal_text import cleaned, visible_text
 from ...target.interpreter import default_python
-from ...terminal_text import cleaned, visible_text
 from ..arguments import Parser
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ...config import Asked, Config, configuration
 from ...errors import DualdbgError, UsageError
-from ...folders import here
 from ...known.generated_code import COMPILED_DEBUG
+from ...system.folders import here
 from ...target import interpreter
 from ..arguments import (
     SEPARATOR,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...console.style import Style
 from ...errors import UsageError
-from ...terminal_text import cleaned
+from ...system.terminal_text import cleaned
 from ..arguments import Parser, add_fix_ptrace, seconds, whole_number
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ...config import Asked, Config, configuration
 from ...errors import UsageError
-from ...folders import here
+from ...system.folders import here
 from ...target import interpreter
 from ..arguments import (
     Parser,

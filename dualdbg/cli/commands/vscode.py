@@ -7,9 +7,9 @@ import os
 import shutil
 
 from ...errors import UsageError
-from ...folders import here
+from ...system.folders import here
+from ...system.terminal_text import visible
 from ...target.interpreter import default_python
-from ...terminal_text import visible
 from ..arguments import Parser
 from ..main import tell
 

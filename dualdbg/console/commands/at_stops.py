@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError, DualdbgError
-from ...folders import expanded
 from ...model import Language, Value
-from ...private_files import new_file
 from ...shared.regular_files import open_regular
+from ...system.folders import expanded
+from ...system.private_files import new_file
 from ..at_stops import AtStops
 from ..reports import TextReport, VariablesReport
 from .breakpoints import breakpoint_of

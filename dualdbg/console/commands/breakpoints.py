@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import CommandError
 from ...model import MOST_HITS, Breakpoint, State
-from ...source_files import means_file
+from ...system.source_files import means_file
 from ..reports import BreakpointsReport, TextReport
 from .registry import command
 

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...in_thread import in_thread
 from ...model import BreakpointKind, NativeFrame
 from ...session.breakpoints.compiled_ways import kernels_of
+from ...system.in_thread import in_thread
 from ..reports import LibrariesReport, Mapped, TextReport
 from .at_stops import display
 from .breakpoints import breakpoints_report, with_file

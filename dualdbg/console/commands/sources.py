@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...errors import CommandError
-from ...folders import here
 from ...model import Frame, PythonFrame
-from ...source_files import file_at, means_file, source_lines
+from ...system.folders import here
+from ...system.source_files import file_at, means_file, source_lines
 from ..parameters import function_span
 from ..reports import SourceReport
 from ..selection import Listing

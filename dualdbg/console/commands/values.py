@@ -10,7 +10,7 @@ from ...errors import CommandError, EvaluationError
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.disassembly import REGISTER_GROUPS, Code
-from ...source_files import source_text
+from ...system.source_files import source_text
 from ..interaction import Interaction
 from ..parameters import parameter_names
 from ..reports import TextReport, ValueReport, VariablesReport

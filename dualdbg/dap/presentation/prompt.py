@@ -15,7 +15,7 @@ from ...console.selection import Selection
 from ...console.style import Style
 from ...model import Event
 from ...session.session import Session
-from ...source_files import source_line
+from ...system.source_files import source_line
 from ..handles import FrameHandle
 
 PREFIXES = ("`", "-exec ")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from ...errors import UsageError
-from ...in_thread import in_thread
 from ...model import Frame, NativeFrame, PythonFrame
 from ...protocol.dap_types import Source
-from ...source_files import source_text
+from ...system.in_thread import in_thread
+from ...system.source_files import source_text
 from ..client.conventions import Client
 from ..debuggee import Debuggee
 

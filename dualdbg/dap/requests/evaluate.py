@@ -8,10 +8,10 @@ from typing import Any, cast
 from ...console.value_names import native_names
 from ...errors import CommandError, EvaluationError, SpecError
 from ...model import NativeFrame, PythonFrame, State
-from ...patience import patient
 from ...protocol import dap_types as dap
 from ...session.inspect import deferred
 from ...session.native_expressions import check_expression
+from ...system.patience import patient
 from ..adapter import Adapter
 from ..asked_frame import frame_or_innermost, some_frame
 from ..client.arguments import Arguments

@@ -7,9 +7,9 @@ import signal
 
 from ...errors import CommandError
 from ...model import State
-from ...patience import patient
 from ...protocol.dap_types import Capabilities
 from ...session.state import OVER
+from ...system.patience import patient
 from ..adapter import Adapter
 from ..client.arguments import Arguments
 from ..registry import capabilities, request

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ...errors import DualdbgError
-from ...patience import patient
 from ...session.inferiors import Process
 from ...session.session import Session
+from ...system.patience import patient
 from ..client.port import ClientPort
 from ..configuration import Configuration
 from ..offer import Offer

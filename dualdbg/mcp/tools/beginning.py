@@ -12,12 +12,12 @@ from pydantic import Field
 
 from ...config import Asked
 from ...errors import SpecError, UsageError
-from ...in_thread import in_thread
 from ...session.attaching import attach
 from ...session.post_mortem import open_core
 from ...session.session import Session
 from ...session.start import launch
 from ...symbols.torch.loaded_operators import operators_of
+from ...system.in_thread import in_thread
 from ...target.descent import descends_from
 from ..answers import Reply, Situation
 from ..debuggee import Debuggee, Start, Subscribe

@@ -14,7 +14,7 @@ from ...model import Frame, Language, NativeFrame, PythonFrame, State, Value
 from ...session.inspect import inferior_evaluation
 from ...session.inspect.python_objects import NeedsCode, NoVariable
 from ...session.native_expressions import check_expression
-from ...source_files import source_lines
+from ...system.source_files import source_lines
 from ..answers import (
     EvaluationAnswer,
     Reply,

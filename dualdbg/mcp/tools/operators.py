@@ -10,13 +10,13 @@ from typing import Annotated
 from pydantic import Field
 
 from ...errors import SymbolError, UsageError
-from ...in_thread import in_thread
 from ...symbols.cache import cache_directory
 from ...symbols.torch.compiled_report import KernelFiles, declaration
 from ...symbols.torch.compiled_report import as_text as kernels_text
 from ...symbols.torch.compiled_search import find_kernels
 from ...symbols.torch.operator_chain import Chain, TorchInstallation, trace
 from ...symbols.torch.operator_report import as_data, as_text
+from ...system.in_thread import in_thread
 from ...target import interpreter
 from ..answers import KernelRow, OperatorAnswer, Reply, StationRow
 from ..bounds import bounded_text, joined, line, part_of

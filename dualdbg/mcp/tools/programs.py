@@ -12,7 +12,6 @@ from typing import Annotated
 from pydantic import Field
 
 from ...errors import SpecError, UsageError
-from ...folders import expanded, here
 from ...known.generated_code import COMPILED_DEBUG
 from ...model import BreakpointKind
 from ...session.session import Session
@@ -20,6 +19,7 @@ from ...symbols.cache import cache_directory
 from ...symbols.locspec.breakpoint_spec import parse_spec
 from ...symbols.locspec.presets import Preset, expand
 from ...symbols.torch.operators import OperatorTable
+from ...system.folders import expanded, here
 from ...target import interpreter
 from ...target.launcher import Launch
 from ..debuggee import Debuggee

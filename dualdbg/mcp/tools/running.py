@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ...errors import WrongState
 from ...model import Reason
-from ...patience import patient
+from ...system.patience import patient
 from ..answers import Reply, Situation
 from ..debuggee import Debuggee
 from ..registry import Arguments, tool

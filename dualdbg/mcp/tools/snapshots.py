@@ -13,7 +13,6 @@ from pydantic import Field
 
 from ...console.style import Style
 from ...errors import TargetError, UsageError, WrongState
-from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import State, Task
 from ...session.post_mortem import CoreSession
@@ -32,6 +31,7 @@ from ...snapshot.take import parents_of_forks, take
 from ...snapshot.thread_states import Doing, thread_states
 from ...stack_listing import StackListing
 from ...symbols.source_lines import SourceLines
+from ...system.in_thread import in_thread
 from ..answers import DiagnosisAnswer, FindingRow, GroupRow, ProcessRow, Reply, StacksAnswer, ThreadRow
 from ..bounds import MOST_OF_STACKS, bounded_text, joined, line, part_of, size_of
 from ..crash import Crash, crash_in_core, crash_of, finding_of

@@ -15,7 +15,6 @@ from ...config import Asked
 from ...console import trace_report
 from ...console.style import Style
 from ...errors import UsageError, WrongState
-from ...in_thread import in_thread
 from ...model import Reason, Stop, signal_in_words
 from ...session.attaching import attach
 from ...session.breakpoints.tracing import Manner
@@ -27,11 +26,12 @@ from ...session.traced_python import split_python, with_probes
 from ...session.traced_start import spawn_alone
 from ...symbols.torch.loaded_operators import operators_of
 from ...symbols.torch.operators import OperatorTable
+from ...system.in_thread import in_thread
+from ...system.waiting import to_its_end
 from ...target.launcher import Launch
 from ...trace.collector import Times
 from ...trace.python_probes import PythonProbe
 from ...trace.summary import Caller, Row, Summary
-from ...waiting import to_its_end
 from ..answers import CallerRow, NumbersRow, Reply, TimesRow, TraceAnswer, TracedRow
 from ..bounds import bounded_text, joined, line, part_of
 from ..debuggee import Debuggee, Subscribe

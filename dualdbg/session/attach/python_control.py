@@ -11,16 +11,16 @@ from typing import Any, Protocol
 from ...backends.debugpy import DebugpyEngine, DebugpyOptions
 from ...backends.gdb import GdbEngine
 from ...errors import CommandError, DualdbgError, EngineError, TargetError
-from ...in_thread import in_thread
 from ...known.python_files import why_no_python
 from ...model import Notice
-from ...patience import patient
 from ...shared.requests.process import RunPython
 from ...shared.requests.threads import ListThreads, WriteMemory
 from ...snapshot.capture import Captured, Wanted, capture
 from ...snapshot.facts import ProcessReport, ThreadReport
 from ...snapshot.report.assemble import Assembler
 from ...snapshot.report.telling_frame import where
+from ...system.in_thread import in_thread
+from ...system.patience import patient
 from ...target.calls import MeetingPoint
 from ...target.launcher import BOOTSTRAP, Meeting, check_view, debugpy_package
 from ..announcement import announce_start

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path, PurePath
 
-from ...in_thread import in_thread
 from ...known.generated_code import is_kernel_library
 from ...model import Breakpoint, BreakpointKind, Notice
 from ...symbols.address_space import AddressSpace
 from ...symbols.torch.compiled_code import CompiledCode, lines_of, names_file
+from ...system.in_thread import in_thread
 from ..loop import Loop
 
 _Lines = frozenset[tuple[str, int]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import CommandError, SymbolError
-from ...in_thread import in_thread
 from ...known.generated_code import is_kernel_library
 from ...symbols.address_space import AddressSpace
 from ...symbols.torch.compiled_report import as_text
 from ...symbols.torch.compiled_search import find_kernels
+from ...system.in_thread import in_thread
 
 
 async def kernels_of(image: AddressSpace, wanted: str) -> str:

@@ -21,7 +21,6 @@ from ...shared.requests.code import (
     FindLineVisits,
     Visit,
 )
-from ...source_files import means_file
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.cython_sources import source_of
 from ...symbols.gdb_feed.policy import Load
@@ -29,6 +28,7 @@ from ...symbols.names.cxx_names import parse
 from ...symbols.names.cython_in_debug_info import c_functions_meant
 from ...symbols.names.other_languages import body_of_wrapper, is_extension
 from ...symbols.names.symbol import Symbol
+from ...system.source_files import means_file
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy

@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from ...model import Location
 from ...shared.requests.code import CodeAddress
-from ...source_files import source_lines
+from ...system.source_files import source_lines
 from .cython_locations import CythonPlace
 
 

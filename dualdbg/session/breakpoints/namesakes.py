@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ...errors import UsageError
-from ...in_thread import in_thread
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Notice
+from ...system.in_thread import in_thread
 from ..loop import Loop
 from .native import NativeBreakpoints
 from .python import PythonBreakpoints

@@ -8,12 +8,10 @@ from pathlib import Path
 
 from ...backends.native import Access
 from ...errors import CommandError, SpecError
-from ...folders import here
 from ...known.runtime_functions import CATCHERS, THROWERS
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
 from ...shared.proc_files import without_mark
 from ...shared.requests.code import CodeAddress, FindLineLocations
-from ...source_files import means_file, search_names
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
@@ -21,6 +19,8 @@ from ...symbols.link_time import inlined_calls
 from ...symbols.names.other_languages import is_extension
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
+from ...system.folders import here
+from ...system.source_files import means_file, search_names
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy

@@ -8,11 +8,11 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ...backends import events as engine
-from ...in_thread import in_thread
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState, Language, Notice
 from ...shared.libraries import is_sanitizer, is_standard_module, is_system
 from ...symbols.address_space import AddressSpace, Module
 from ...symbols.objfile import Objfile
+from ...system.in_thread import in_thread
 from ...target.permission import NO_LEAK_CHECK, NO_LEAK_CHECK_HINT, forbids_leak_check
 from ..loop import Loop
 from .ambiguous_names import AmbiguousNames

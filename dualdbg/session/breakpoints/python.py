@@ -16,14 +16,14 @@ from ...backends import events as engine
 from ...backends import python
 from ...backends.python import BreakpointAnswer
 from ...errors import CommandError, WrongState
-from ...folders import expanded
-from ...in_thread import in_thread
 from ...known.python_files import is_of_a_library
 from ...model import SUFFIX_FIELDS, BreakpointKind, BreakpointSpec, BreakpointState, Location
-from ...patience import patient
-from ...source_files import file_at, last_components, read_regular
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction
-from ...waiting import first_of
+from ...system.folders import expanded
+from ...system.in_thread import in_thread
+from ...system.patience import patient
+from ...system.source_files import file_at, last_components, read_regular
+from ...system.waiting import first_of
 from ..engines import PythonEngine
 from .exception_filters import exception_arguments
 from .python_wanted import (

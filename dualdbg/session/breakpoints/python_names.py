@@ -6,11 +6,11 @@ import os
 from functools import cached_property
 from pathlib import Path
 
-from ...folders import here
 from ...symbols.cache import cache_directory
 from ...symbols.callables.native_entries import find_entries
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
 from ...symbols.callables.resolved import Resolved
+from ...system.folders import here
 from ...target import interpreter
 from ...target.launcher import Launch
 

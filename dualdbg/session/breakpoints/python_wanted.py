@@ -10,8 +10,8 @@ from typing import Any
 
 from ...backends.python import BreakpointAnswer
 from ...model import BreakpointKind, BreakpointSpec, BreakpointState, Location
-from ...source_files import source_line
 from ...symbols.callables.python_functions import FunctionDefinition, NoFunction, find_function
+from ...system.source_files import source_line
 from .python_suffixes import join, suffixes
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ...backends import events as engine
 from ...errors import CommandError, NoSuchBreakpoint, SpecError
-from ...folders import here
 from ...model import (
     Breakpoint,
     BreakpointChanged,
@@ -23,6 +22,7 @@ from ...model import (
 from ...symbols.address_space import AddressSpace
 from ...symbols.locspec.breakpoint_spec import place_key, spec_text
 from ...symbols.locspec.hit_conditions import hit_counts
+from ...system.folders import here
 from ..loop import Loop
 from ..stops.facts import Met
 from ..stops.failed_conditions import was_left

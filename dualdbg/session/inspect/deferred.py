@@ -8,7 +8,7 @@ from typing import TypeVar
 from ...backends.debugpy import CODE_LIMIT
 from ...backends.python import OURS
 from ...errors import EngineLost, EngineTimeout, EvaluationError
-from ...patience import patient
+from ...system.patience import patient
 
 Answer = TypeVar("Answer")
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from ...errors import CommandError, EvaluationError
 from ...model import Language, NativeFrame, PythonFrame, Reason, Role, State, Stop, Value
-from ...patience import patient
 from ...shared.libraries import is_c_library
+from ...system.patience import patient
 from ..ports import Stacks
 
 LIMIT = patient(5.0)  # seconds for the Python code of an expression

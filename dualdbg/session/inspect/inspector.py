@@ -27,13 +27,13 @@ from ...model import (
     Thread,
     Value,
 )
-from ...patience import patient
 from ...shared.libraries import is_system
 from ...shared.requests.breakpoints import FormatLogText
 from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import Attachment
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.roles import assign_roles
+from ...system.patience import patient
 from ..engines import NativeEngine, PythonEngine
 from ..log_text import split_log
 from ..loop import Loop

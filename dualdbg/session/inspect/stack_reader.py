@@ -10,8 +10,6 @@ from pathlib import Path
 
 from ...backends.native import AskingGdb
 from ...errors import CommandError, DualdbgError
-from ...gdb_versions import finds_same_code_without_types
-from ...in_thread import in_thread
 from ...known.cython_names import Part
 from ...known.greenlets import starts_greenlet
 from ...model import Event, NativeFrame, Notice, Quality, Stack
@@ -36,6 +34,8 @@ from ...symbols.names.numba_names import numba_name
 from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
+from ...system.gdb_versions import finds_same_code_without_types
+from ...system.in_thread import in_thread
 from ..engines import NativeEngine
 from ..progress import progress
 from .symbol_policy import SymbolPolicy

@@ -12,12 +12,12 @@ from ...backends.native import AskingGdb
 from ...errors import CommandError, DualdbgError, EngineTimeout
 from ...known.short_names import short_function
 from ...model import Frame, NativeFrame, PythonFrame, State, Tasks, Thread
-from ...patience import patient
 from ...shared.requests.threads import ListThreads
 from ...snapshot.cpython.held_process import PythonSide, PythonThread
 from ...snapshot.linux.procfs import namespace_tids
 from ...stacks.debugger_threads import is_debuggers
 from ...stacks.task_frames import runs_event_loop, with_visible_frames
+from ...system.patience import patient
 from ..loop import Loop
 from ..ports import Reads
 

@@ -11,7 +11,6 @@ from ...backends.native import AskingGdb
 from ...backends.python import PythonRequest, PythonValue
 from ...errors import CommandError, EngineLost, EvaluationError, StaleHandle
 from ...model import RETURNED, Frame, Language, NativeFrame, PythonFrame, State, Value
-from ...patience import patient
 from ...shared.requests.arguments import EvaluatePassed, Passing, ReadPassedArguments
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
 from ...shared.requests.values import (
@@ -23,7 +22,8 @@ from ...shared.requests.values import (
     ListVariables,
     NativeVariable,
 )
-from ...waiting import to_its_end
+from ...system.patience import patient
+from ...system.waiting import to_its_end
 from ..loop import Loop
 from ..native_expressions import names_in
 from ..ports import Halting, Reads

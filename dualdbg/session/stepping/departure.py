@@ -11,7 +11,7 @@ from ...backends.events import StopCause
 from ...backends.native import Move
 from ...errors import AnswerOwed, CommandError, DualdbgError, WrongState
 from ...shared.proc_files import read_status
-from ...waiting import first_of, to_its_end
+from ...system.waiting import first_of, to_its_end
 from ..engines import Running
 from ..loop import Loop
 from ..transitions.going_on import departed, leave_in_python, leave_natively, native_refused

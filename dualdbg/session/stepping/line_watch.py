@@ -14,7 +14,7 @@ from ...shared.libraries import is_c_library
 from ...shared.requests.breakpoints import DeleteBreakpoints, InsertCue
 from ...shared.requests.code import FindFunctionBodies
 from ...shared.requests.threads import ReadArchitecture, ReadRegisters
-from ...waiting import together
+from ...system.waiting import together
 from ..engines import NativeEngine
 from ..loop import Loop
 from ..ports import AskingPython

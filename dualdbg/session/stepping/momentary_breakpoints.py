@@ -19,7 +19,7 @@ from ...shared.requests.code import FindFunctionBodies, FindFunctionVisits, Find
 from ...shared.requests.threads import ReadArchitecture
 from ...symbols.address_space import Module
 from ...symbols.gdb_feed.policy import Load
-from ...waiting import to_its_end
+from ...system.waiting import to_its_end
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..ports import Halting

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ...backends.native import PROBE_FUNCTIONS, AskingGdb
 from ...errors import CommandError
-from ...patience import patient
 from ...shared.libraries import holds_interpreter, is_c_library
 from ...shared.requests.process import CallProbe, CallProbeForText
 from ...symbols.address_space import AddressSpace
+from ...system.patience import patient
 from ..ports import AskingPython
 
 # Seconds for pydevd to take the messages that came while gdb held the target; it needs milliseconds.

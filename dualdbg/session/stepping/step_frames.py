@@ -8,8 +8,8 @@ from itertools import pairwise
 from ...known.runtime_functions import is_runtime_function
 from ...model import NativeFrame, PythonFrame, Role, Stack
 from ...shared.libraries import is_runtime, is_system, is_system_source
-from ...source_files import last_components
 from ...stacks.roles import RoleRules, is_c_api, is_evaluation_loop
+from ...system.source_files import last_components
 
 
 def same_line(one: PythonFrame, other: PythonFrame) -> bool:

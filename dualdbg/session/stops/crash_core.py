@@ -10,7 +10,7 @@ from pathlib import Path
 from ...errors import CommandError
 from ...known.crash_signals import CRASHES
 from ...model import Notice, Reason
-from ...private_files import new_file
+from ...system.private_files import new_file
 from ..engines import Holding
 from ..loop import Loop
 from ..progress import progress

@@ -12,10 +12,10 @@ from typing import Any
 
 from ...errors import TargetError, UnreadableMemory
 from ...model import PythonFrame
-from ...patience import patient
-from ...resources import resource_directory
 from ...symbols.address_space import root_of
 from ...symbols.names.demangle import demangle
+from ...system.patience import patient
+from ...system.resources import resource_directory
 from ..linux.memory import Memory
 from ..linux.procfs import MemoryMap
 from .reader import PythonReader, PythonThreadState

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import DualdbgError
-from ...patience import patient
 from ...shared.proc_files import read_stat
+from ...system.patience import patient
 from ..facts import Descriptor, LockHolder, ProcessReport, SystemCall, ThreadReport
 from ..sqlite_waits import waits_in_sqlite
 from .memory import ProcessMemory

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from ...locale_encoding import decoded
 from ...shared import page_size
 from ...shared.proc_files import Mapping, mappings, read_maps, read_stat, read_status
 from ...shared.process_root import root_link
+from ...system.locale_encoding import decoded
 
 STATES = {
     "R": "running",

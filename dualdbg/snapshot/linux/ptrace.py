@@ -16,8 +16,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from ...errors import TargetError, TargetGone
-from ...patience import patient
 from ...shared.proc_files import read_stat
+from ...system.patience import patient
 from ...target.permission import check_not_fatal, refusal
 from .registers import (
     AARCH64,

@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from ...errors import DualdbgError, TargetGone
-from ...patience import patient
 from ...shared import page_size
 from ...shared.proc_files import read_status
-from ...terminal_text import visible_text
+from ...system.patience import patient
+from ...system.terminal_text import visible_text
 from .memory import ProcessMemory
 from .procfs import MemoryMap, read_process
 from .ptrace import Hold, poke

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from ...terminal_text import visible
+from ...system.terminal_text import visible
 from .profile import Node, Profile, tree
 
 _WIDTH, _ROW, _MARGIN = 1200.0, 17, 10

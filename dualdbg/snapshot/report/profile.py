@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ...model import Frame, NativeFrame, Role
-from ...terminal_text import visible
+from ...system.terminal_text import visible
 from ..facts import ProcessReport, ThreadReport
 from .telling_frame import place
 

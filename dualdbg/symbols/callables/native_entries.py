@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ...environment import for_imports
 from ...errors import SymbolError
-from ...in_thread import run
 from ...known.binding_layers import CALLER_OF_ONE_KERNEL, CASTER_OF_POINTER, FUNCTION_ARGUMENT
-from ...patience import patient
-from ...resources import resource_directory
-from ...shortage import shortage
+from ...system.environment import for_imports
+from ...system.in_thread import run
+from ...system.patience import patient
+from ...system.resources import resource_directory
+from ...system.shortage import shortage
 from ..elf.elf_file import ElfFile
 from ..link_time import inlined_calls
 from ..objfile import Objfile, Symbol

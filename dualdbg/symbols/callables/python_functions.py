@@ -9,7 +9,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 from ...known.python_files import is_of_a_library
-from ...source_files import read_regular
+from ...system.source_files import read_regular
 
 _MOST_HOPS = 8  # modules through which a name may be imported, one from the other
 _MOST_FILES = 300  # of the program's own are read in search of a bare name

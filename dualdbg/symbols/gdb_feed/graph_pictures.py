@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
 from ...errors import SymbolError
-from ...in_thread import run
-from ...patience import patient
 from ...shared.libraries import is_standard_module
+from ...system.in_thread import run
+from ...system.patience import patient
 from .dependencies import Graph, Node
 from .policy import Load, human_size
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from ...errors import TargetError
-from ...in_thread import run
-from ...patience import patient
+from ...system.in_thread import run
+from ...system.patience import patient
 from .rust_names import demangle_rust
 
 _TYPE_CONSTRAINT = re.compile(rb"Tk(?:St)?([1-9]\d{0,3})")

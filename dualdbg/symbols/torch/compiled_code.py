@@ -20,7 +20,7 @@ from pathlib import Path, PurePath
 
 from ...known.generated_code import KERNEL, is_generated_module, is_kernel_library, is_model_library
 from ...model import Frame, NativeFrame, ProgramLine, PythonFrame, Stack
-from ...source_files import read_regular
+from ...system.source_files import read_regular
 from .generated_text import (
     PYTORCHS,
     definitions_of,

@@ -12,10 +12,10 @@ from textual.widgets import Static
 
 from ...console.console import View
 from ...errors import CommandError
-from ...folders import here
 from ...known.python_files import is_of_a_library
 from ...model import Breakpoint, Language, Task
-from ...terminal_text import visible, visible_text
+from ...system.folders import here
+from ...system.terminal_text import visible, visible_text
 from ..model.goto_target import understand
 from ..panes.breakpoints import BreakpointsView
 from ..panes.memory import MemoryView

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ...model import Breakpoint, BreakpointKind, BreakpointSpec, BreakpointState
-from ...source_files import means_file, same_file
+from ...system.source_files import means_file, same_file
 
 _LINES = (BreakpointKind.PYTHON_LINE, BreakpointKind.NATIVE_LINE)
 _PYTHON_FILES = (".py", ".pyw", ".pyi")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import CommandError
-from ...folders import expanded
 from ...model import Stack
+from ...system.folders import expanded
 from .source_text import SourceText
 
 _DEFINITION = r"^\s*(?:async\s+def|def|class|struct|enum)\s+{name}\b|\b{name}\s*\([^;]*$"

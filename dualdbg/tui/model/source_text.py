@@ -11,7 +11,7 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Token, _TokenType
 from pygments.util import ClassNotFound
 
-from ...source_files import source_text
+from ...system.source_files import source_text
 from .looks import Part
 
 _LARGEST = 2_000_000  # characters; a longer file is shown without colours

@@ -18,7 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from ...terminal_text import visible
+from ...system.terminal_text import visible
 from ..model.looks import Part, letters_in
 from ..widgets.line_view import LineView, mark
 

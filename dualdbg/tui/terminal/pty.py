@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from ...errors import TargetError
-from ...locale_encoding import new_decoder
+from ...system.locale_encoding import new_decoder
 from .parser import Parser
 from .screen import Screen
 

@@ -19,7 +19,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ...terminal_text import visible
+from ...system.terminal_text import visible
 from ..model.looks import LOOKS, Part
 
 _WHEEL = 3  # lines

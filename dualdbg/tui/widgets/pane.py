@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ...terminal_text import visible
+from ...system.terminal_text import visible
 from ..model.layout_presets import PANES
 from .line_view import component_style
 

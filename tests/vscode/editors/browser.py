@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 SECONDS = patient(60.0)
 

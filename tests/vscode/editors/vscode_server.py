@@ -14,7 +14,7 @@ from types import TracebackType
 
 import psutil
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 from tests.support import ROOT, require
 
 VERSION = "4.96.4"  # VS Code 1.96.4; later ones want Node 22

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from dualdbg.patience import patient
+from dualdbg.system.patience import patient
 
 from .browser import Browser
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from .shared.proc_files import without_mark
-from .shared.trust import own_folder
+from ..shared.proc_files import without_mark
+from ..shared.trust import own_folder
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/usr/tmp", os.curdir)
 

@@ -11,7 +11,7 @@ import resource
 from contextlib import suppress
 from pathlib import Path
 
-from .errors import DualdbgError
+from ..errors import DualdbgError
 
 _FEWEST = 256  # `import torch` maps some 120 files; gdb and debugpy need some more
 _MOST = 1 << 16  # some libraries close every number up to the limit

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import TargetError
+from ..shared.proc_files import stat_of
 from .environment import for_tools
-from .errors import TargetError
 from .patience import patient
-from .shared.proc_files import stat_of
 from .shortage import shortage
 from .waking import wake
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from .errors import UsageError
-from .shared.patience import MOST, VARIABLE, factor
+from ..errors import UsageError
+from ..shared.patience import MOST, VARIABLE, factor
 
 
 def patient(seconds: float) -> float:

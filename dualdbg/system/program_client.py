@@ -10,8 +10,8 @@ import sys
 from collections.abc import Coroutine
 from dataclasses import dataclass
 
+from ..errors import UsageError
 from . import afterwards
-from .errors import UsageError
 
 
 @dataclass(frozen=True)

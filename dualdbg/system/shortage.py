@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .errors import DualdbgError
-from .shared import shortages
+from ..errors import DualdbgError
+from ..shared import shortages
 
 
 def shortage(error: BaseException) -> DualdbgError | None:

@@ -11,10 +11,10 @@ import struct
 import time
 from pathlib import Path
 
+from ..model import Exit
+from ..shared.pidfds import pidfd_open
+from ..shared.proc_files import read_stat, stat_of
 from .afterwards import began_at
-from .model import Exit
-from .shared.pidfds import pidfd_open
-from .shared.proc_files import read_stat, stat_of
 
 # struct pidfd_info and its ioctl (linux/pidfd.h). From Linux 6.15 on it tells the status of a process that is reaped.
 # It has a mask, the control group, numbers of the process and of its users, and the status of wait(2).

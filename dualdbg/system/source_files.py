@@ -12,8 +12,8 @@ import tokenize
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 
+from ..shared.regular_files import open_regular
 from .folders import expanded, here
-from .shared.regular_files import open_regular
 
 _MOST = 64 * 1024 * 1024  # bytes; generated sources reach some ten million
 

@@ -8,7 +8,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from .errors import UsageError
+from ..errors import UsageError
 from .folders import expanded
 
 LEAST = 16  # characters; what is made here has 43, of 256 random bits

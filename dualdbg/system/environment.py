@@ -94,7 +94,7 @@ def for_gdb(environ: Mapping[str, str]) -> dict[str, str]:
 def own_module(name: str, also: Sequence[str] = ()) -> list[str]:
     """The command that runs a module of dualdbg, ``dualdbg.…``; its arguments follow. ``also``: folders of packages
     that this interpreter has found and that one would not."""
-    folders = [str(Path(__file__).parents[1]), *also]
+    folders = [str(Path(__file__).parents[2]), *also]
     if site.ENABLE_USER_SITE:  # -I leaves it out, and dualdbg may be installed there
         folders.append(site.getusersitepackages())
     return [sys.executable, "-I", "-c", _RUN, os.pathsep.join(folders), name]
