@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from dualdbg.job.merged import merged
-from dualdbg.job.packed import pack
+from dualdbg.snapshot.merged import merged
+from dualdbg.snapshot.packed import pack
 
 RANKS = [int(one) for one in os.environ.get("BENCH_RANKS", "10,100,1000,10000").split(",")]
 THREADS = 30

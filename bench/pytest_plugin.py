@@ -47,7 +47,7 @@ def run(folder: Path, options: list[str]) -> tuple[float, float]:
 # The run up to where the plugin divides it: both processes have this in their count.
 _UP_TO_FORK = """
 import os, sys
-import dualdbg.pytest_plugin.beginning as beginning
+import dualdbg.plugins.pytest_plugin.beginning as beginning
 beginning.begin = lambda config: os._exit(0)
 import pytest
 sys.exit(pytest.main(sys.argv[1:]))

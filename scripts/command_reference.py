@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from dualdbg import __version__  # noqa: E402
 from dualdbg.cli import general  # noqa: E402
-from dualdbg.cli.main import COMMANDS  # noqa: E402
+from dualdbg.cli.main import summaries  # noqa: E402
 from dualdbg.cli.shell_completion import actions_of, command_parsers  # noqa: E402
 
 HEAD = """\
@@ -53,8 +53,9 @@ class Command:
 def commands() -> Iterator[Command]:
     """What stands before a command; then all commands in the order of the help, each before its own commands."""
     yield _command("", "", general.make_parser())
+    known = summaries()
     for name, parser in command_parsers().items():
-        yield _command(name, COMMANDS[name], parser)
+        yield _command(name, known[name], parser)
         for action, own in actions_of(parser).items():
             yield _command(f"{name} {action}", "", own)
 

@@ -54,10 +54,10 @@ _PRELOADS = {
         "dualdbg.tui.app",
     ],
     "mcp": [
-        "dualdbg.cli.commands.mcp",
+        "dualdbg.plugins.mcp.command",
         "dualdbg.session.start",
-        "dualdbg.mcp.server",
-        "dualdbg.mcp.transports",
+        "dualdbg.plugins.mcp.server",
+        "dualdbg.plugins.mcp.transports",
     ],
 }
 _LONGEST = 1 << 20

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
@@ -24,25 +25,25 @@ from ..system import environment, open_files  # noqa: E402
 from . import streams  # noqa: E402
 from .kept_code import KeptCode  # noqa: E402
 
-# name -> what it does; its module in dualdbg.cli.commands is imported when it is used.
-COMMANDS = {
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
+
+# name -> what it does; its module in dualdbg.cli.commands is imported when it is used. Plugins have the other commands.
+_COMMANDS = {
     "run": "start a Python program with both debuggers in it",
     "attach": "debug a process that runs already; it goes on when you leave",
     "core": "look at a core file: a process that is no more, with the commands of a stop",
     "trace": "count the calls of functions while the program runs on, and say who calls them",
     "ps": "the Python processes, and what could be done with each",
     "stacks": "where every thread of a running process is, in both languages",
-    "job": "the stacks of all ranks of a job as one tree, whatever machines they were taken on",
     "ops": "an operator's way from Python to its kernels, with symbols and addresses",
     "resolve": "the native functions behind a Python callable, and how to stop there",
     "libs": "the native libraries of a process or of `import torch`, and what gdb reads of each",
-    "mcp": "give agents the debugger as tools of the Model Context Protocol",
     "dap": "speak the Debug Adapter Protocol with an editor",
-    "vscode": "write launch.json and the other files of a project; install the extension",
-    "editor": "print a configuration for another editor",
     "doctor": "look at gdb, permissions, the interpreter and PyTorch, and try a session",
     "bug-report": "write what a report of a bug should have, with nothing secret in it",
 }
+_PLUGINS = "dualdbg.commands"  # the group of entry points; pyproject.toml says what a module has to have
 
 _OPTION = re.compile(r"-[A-Za-z]|--[a-z][a-z-]{0,20}")
 _USAGE_STATUS = 2
@@ -120,25 +121,45 @@ def _dispatch(words: list[str]) -> int:
         from . import general
 
         return general.main(words)
-    if first not in COMMANDS:
+    module = command_module(first)
+    if module is None:
         tell(f"there is no command {first!r}", _nearest(first))
         return _USAGE_STATUS
     kept = KeptCode(first)
     kept.begin()
     try:
-        return int(command_module(first).main(words[1:]))
+        return int(module.main(words[1:]))
     finally:
         kept.end()
 
 
-def command_module(name: str) -> ModuleType:
-    """The module of a command: its ``main`` runs it, and its ``make_parser`` makes the parser of its options."""
-    return importlib.import_module(f"dualdbg.cli.commands.{name.replace('-', '_')}")
+def command_module(name: str) -> ModuleType | None:
+    """The module of a command: its ``main`` runs it, and its ``make_parser`` makes the parser of its options. None
+    where no command has that name."""
+    if name in _COMMANDS:
+        return importlib.import_module(f"dualdbg.cli.commands.{name.replace('-', '_')}")
+    for entry in _plugins(name):
+        return importlib.import_module(entry.value)
+    return None
+
+
+def summaries() -> dict[str, str]:
+    """What each command does by its name: ours, then those of plugins."""
+    plugins = {entry.name: str(importlib.import_module(entry.value).SUMMARY) for entry in _plugins()}
+    return {**_COMMANDS, **plugins}
+
+
+def _plugins(name: str | None = None) -> EntryPoints:
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=_PLUGINS)
+    return found if name is None else found.select(name=name)
 
 
 def _help() -> str:
-    width = max(len(name) for name in COMMANDS)
-    rows = "".join(f"  {name:<{width}}  {what}\n" for name, what in COMMANDS.items())
+    known = summaries()
+    width = max(len(name) for name in known)
+    rows = "".join(f"  {name:<{width}}  {what}\n" for name, what in known.items())
     return (
         "usage: dualdbg COMMAND [OPTIONS]\n\n"
         "A debugger for one process with two languages: Python on top, C and C++ below.\n\n"
@@ -155,8 +176,9 @@ def _nearest(word: str) -> str:
 
     if Path(word).suffix == ".py":
         return f"to start a program: dualdbg run {word}"
-    near = difflib.get_close_matches(word, COMMANDS, 1, 0.5)
-    return f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+    names = [*_COMMANDS, *(entry.name for entry in _plugins())]
+    near = difflib.get_close_matches(word, names, 1, 0.5)
+    return f"did you mean {near[0]}?" if near else f"commands: {', '.join(names)}"
 
 
 def write_report() -> str:
@@ -180,7 +202,7 @@ def write_report() -> str:
 
 def _what_was_asked() -> str:
     """The command and the names of its options. Their values, and the program's arguments, may be secrets."""
-    command = [word for word in sys.argv[1:2] if word in COMMANDS]
+    command = [word for word in sys.argv[1:2] if word in _COMMANDS or _plugins(word)]
     options = [word.partition("=")[0] if word.startswith("--") else word[:2] for word in sys.argv[2:]]
     return " ".join(["dualdbg", *command, *(option for option in options if _OPTION.fullmatch(option))])
 

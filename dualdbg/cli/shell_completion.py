@@ -9,12 +9,13 @@ import shtab
 
 from . import general
 from .arguments import Parser
-from .main import COMMANDS, command_module
+from .main import command_module, summaries
 
 
 def command_parsers() -> dict[str, Parser]:
     """The parser of each command by the command's name, in the order of the help."""
-    return {name: command_module(name).make_parser() for name in COMMANDS}
+    modules = {name: command_module(name) for name in summaries()}
+    return {name: module.make_parser() for name, module in modules.items() if module is not None}
 
 
 def actions_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
@@ -33,12 +34,13 @@ def completion(shell: str) -> str:
     """The script that ``shell`` (one of :data:`general.SHELLS`) reads."""
     root = argparse.ArgumentParser(prog="dualdbg", parents=[general.make_parser()], add_help=False)
     commands = root.add_subparsers(metavar="COMMAND")
+    known = summaries()
     for name, parser in command_parsers().items():
         if name in _PROGRAMS:
             parser.add_argument("program", nargs="*", metavar="SCRIPT")
         for one in (parser, *actions_of(parser).values()):
             _say_what_values_are(one)
-        commands.add_parser(name, parents=[parser], add_help=False, help=COMMANDS[name])
+        commands.add_parser(name, parents=[parser], add_help=False, help=known[name])
     _say_what_values_are(root)
     return shtab.complete(root, shell)
 

@@ -73,11 +73,12 @@ def test_the_entry_imports_next_to_nothing() -> None:
         "dualdbg.cli.kept_code",
         "dualdbg.cli.main",
         "dualdbg.cli.streams",
-        "dualdbg.system.environment",
         "dualdbg.errors",
-        "dualdbg.system.open_files",
         "dualdbg.shared",
         "dualdbg.shared.python_versions",
+        "dualdbg.system",
+        "dualdbg.system.environment",
+        "dualdbg.system.open_files",
     }
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.job.answers import Answer, Trouble, missing
-from dualdbg.job.asking import Asked, Asking, Question, ask
-from dualdbg.job.fan_out import fan_out
-from dualdbg.job.gathering import Seen
-from dualdbg.job.launchers import Launcher, Nodes
-from dualdbg.job.packed import pack
-from dualdbg.job.verdict import Looks
+from dualdbg.plugins.job.answers import Answer, Trouble, missing
+from dualdbg.plugins.job.asking import Asked, Asking, Question, ask
+from dualdbg.plugins.job.fan_out import fan_out
+from dualdbg.plugins.job.gathering import Seen
+from dualdbg.plugins.job.launchers import Launcher, Nodes
+from dualdbg.plugins.job.verdict import Looks
+from dualdbg.snapshot.packed import pack
 
 from ..support import wait_until
 from .test_gathering import functions, process
@@ -115,7 +115,7 @@ def test_what_is_ended_may_tidy_up_but_not_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, grace: float
 ) -> None:
     """As mpirun, which leaves its folder behind when it is killed."""
-    monkeypatch.setattr("dualdbg.job.fan_out._GRACE", grace)
+    monkeypatch.setattr("dualdbg.plugins.job.fan_out._GRACE", grace)
     left, pid_file = tmp_path / "left", tmp_path / "pid"
     tidy = f"trap 'rm -f {left}; {last}' TERM; echo $$ > {pid_file}; touch {left}; sleep 1000 & wait"
     there: list[Answer] = []
@@ -200,7 +200,7 @@ def test_a_node_that_sends_something_else_is_a_failure(tmp_path: Path, row: dict
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dualdbg.job.recorded.MOST_SENT", 100_000)
+    monkeypatch.setattr("dualdbg.plugins.job.recorded.MOST_SENT", 100_000)
     bomb = sender(tmp_path / "sent", *[process(number, number, "main") for number in range(10_000)])
     result = asked({"bomb": bomb}, tmp_path)
     assert len(result.job.failures) == 1 and len(result.job.ranks) < 1000

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from dualdbg.cli.job_json import job_to_json
-from dualdbg.cli.job_text import heading
-from dualdbg.job.gathering import Job, Seen
-from dualdbg.job.gathering import gather as gather_sources
-from dualdbg.job.recorded import Source, is_launcher
-from dualdbg.job.report import JobReport
-from dualdbg.job.verdict import judge
+from dualdbg.plugins.job.gathering import Job, Seen
+from dualdbg.plugins.job.gathering import gather as gather_sources
+from dualdbg.plugins.job.json_form import job_to_json
+from dualdbg.plugins.job.recorded import Source, is_launcher
+from dualdbg.plugins.job.report import JobReport
+from dualdbg.plugins.job.text import heading
+from dualdbg.plugins.job.verdict import judge
 from dualdbg.snapshot.linux.procfs import read_rank
 from dualdbg.system.patience import patient
 from tests import warm

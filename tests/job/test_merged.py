@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dualdbg.job.gathering import Job, gather
-from dualdbg.job.merged import merged
-from dualdbg.job.packed import pack
-from dualdbg.job.recorded import Source
-from dualdbg.job.tree import rows
+from dualdbg.plugins.job.gathering import Job, gather
+from dualdbg.plugins.job.recorded import Source
+from dualdbg.plugins.job.tree import rows
+from dualdbg.snapshot.merged import merged
+from dualdbg.snapshot.packed import pack
 
 
 def frame(number: int | None, function: str | None, address: int) -> dict[str, Any]:

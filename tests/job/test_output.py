@@ -10,18 +10,18 @@ from typing import Any
 import jsonschema
 import pytest
 
-from dualdbg.cli.commands.job import main
-from dualdbg.cli.job_html import job_html
-from dualdbg.cli.job_json import job_to_json
-from dualdbg.cli.job_text import job_text, troubles
 from dualdbg.cli.snapshot_json import ranks_to_json
 from dualdbg.console.style import Style
 from dualdbg.errors import UsageError
-from dualdbg.job.answers import Missing
-from dualdbg.job.gathering import Seen, Unread
-from dualdbg.job.report import JobReport
-from dualdbg.job.verdict import judge
 from dualdbg.model import PythonFrame, Quality, Stack, Thread
+from dualdbg.plugins.job.answers import Missing
+from dualdbg.plugins.job.command import main
+from dualdbg.plugins.job.gathering import Seen, Unread
+from dualdbg.plugins.job.html import job_html
+from dualdbg.plugins.job.json_form import job_to_json
+from dualdbg.plugins.job.report import JobReport
+from dualdbg.plugins.job.text import job_text, troubles
+from dualdbg.plugins.job.verdict import judge
 from dualdbg.snapshot.facts import Collective, Distributed, ProcessGroup, ProcessReport, ThreadReport
 from dualdbg.snapshot.report.waits import Earlier
 

@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from dualdbg.job.packed import pack, unpack
+from dualdbg.snapshot.packed import pack, unpack
 
 TEXT = "".join(f'{{"event": "process", "pid": {number}}}\n' for number in range(5000))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.job.recorded import BadRecord, Source, recorded
+from dualdbg.plugins.job.recorded import BadRecord, Source, recorded
 from tests import warm
 
 

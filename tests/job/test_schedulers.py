@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from dualdbg.job import launchers, ray_node
+from dualdbg.plugins.job import launchers, ray_node
 from dualdbg.system.patience import patient
 from tests import warm
 
@@ -401,7 +401,7 @@ def test_ray(tmp_path: Path) -> None:
         "--include-dashboard=false",
     ]
     second = [*start, f"--address={address}", "--node-name=node2"]
-    listed = [sys.executable, "-m", "dualdbg.job.ray_node", "list", address]
+    listed = [sys.executable, "-m", "dualdbg.plugins.job.ray_node", "list", address]
 
     def nodes(count: int) -> bool:
         try:

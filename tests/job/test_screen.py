@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dualdbg.job.screen import screen
-from dualdbg.job.tree import Place
+from dualdbg.plugins.job.screen import screen
+from dualdbg.plugins.job.tree import Place
 
 from .test_tree import job, tree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from dualdbg.job.tree import Node, Place, rows
+from dualdbg.plugins.job.tree import Node, Place, rows
 
 MAIN = Place("python", "main", "train.py", 9)
 STEP = Place("python", "step", "train.py", 5)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from dualdbg.job.gathering import Job
-from dualdbg.job.recorded_ranks import recorded_rank
-from dualdbg.job.verdict import Looks, judge
+from dualdbg.plugins.job.gathering import Job
+from dualdbg.plugins.job.recorded_ranks import recorded_rank
+from dualdbg.plugins.job.verdict import Looks, judge
 
 SIZE = 4
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.mcp.crash import Area, Crash, finding_of
 from dualdbg.model import Language, NativeFrame, PythonFrame, Value
+from dualdbg.plugins.mcp.crash import Area, Crash, finding_of
 from tests import support
 from tests.mcp.driver import Tools, with_server
 

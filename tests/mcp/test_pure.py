@@ -12,13 +12,6 @@ import jsonschema
 import pytest
 
 from dualdbg.errors import UsageError
-from dualdbg.mcp import bounds, guidance, values
-from dualdbg.mcp.frames import shown
-from dualdbg.mcp.news import News
-from dualdbg.mcp.permissions import NotPermitted, Permissions, allowed
-from dualdbg.mcp.program_output import ProgramOutput, as_text
-from dualdbg.mcp.registry import all_tools
-from dualdbg.mcp.server import _schema
 from dualdbg.model import (
     Exit,
     Exited,
@@ -35,6 +28,13 @@ from dualdbg.model import (
     Thread,
     Value,
 )
+from dualdbg.plugins.mcp import bounds, guidance, values
+from dualdbg.plugins.mcp.frames import shown
+from dualdbg.plugins.mcp.news import News
+from dualdbg.plugins.mcp.permissions import NotPermitted, Permissions, allowed
+from dualdbg.plugins.mcp.program_output import ProgramOutput, as_text
+from dualdbg.plugins.mcp.registry import all_tools
+from dualdbg.plugins.mcp.server import _schema
 from dualdbg.system.waiting import to_its_end
 
 # -- output --------------------------------------------------------------------------------------

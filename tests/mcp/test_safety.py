@@ -16,7 +16,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dualdbg.mcp.registry import all_tools
+from dualdbg.plugins.mcp.registry import all_tools
 from dualdbg.system.patience import patient
 from tests.cli.driver import dualdbg, environment
 from tests.mcp.driver import SECONDS, Tools, over_http, with_server

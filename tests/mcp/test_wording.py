@@ -12,10 +12,10 @@ import pytest
 
 from dualdbg.console.commands.registry import all_commands
 from dualdbg.errors import NoSuchThread, SpecError, StaleHandle, UsageError, WrongState
-from dualdbg.mcp.registry import all_tools
-from dualdbg.mcp.server import next_call
-from dualdbg.mcp.wording import for_tools
 from dualdbg.model import State
+from dualdbg.plugins.mcp.registry import all_tools
+from dualdbg.plugins.mcp.server import next_call
+from dualdbg.plugins.mcp.wording import for_tools
 from tests.mcp.driver import Tools, with_server
 from tests.support import ROOT
 
@@ -80,7 +80,7 @@ def _texts() -> Iterator[tuple[str, str]]:
 
 
 def test_no_hint_of_any_part_names_a_command_that_is_a_tool() -> None:
-    texts = [row for row in _texts() if not row[0].startswith("mcp/wording.py")]
+    texts = [row for row in _texts() if not row[0].startswith("plugins/mcp/wording.py")]
     for commands, least in ((COMMANDS, 20), (PROMPT, 5)):
         before = {place for place, text in texts if commands.search(text)}
         after = {place: for_tools(text) for place, text in texts if commands.search(for_tools(text))}

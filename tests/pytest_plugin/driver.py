@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dualdbg.pytest_plugin.beginning import MARK
+from dualdbg.plugins.pytest_plugin.beginning import MARK
 from dualdbg.system.patience import patient
 
 _QUIET = ["-p", "no:hypothesispytest", "-p", "no:anyio"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.pytest_plugin.beginning import MARK
+from dualdbg.plugins.pytest_plugin.beginning import MARK
 from dualdbg.system.patience import patient
 from tests import warm
 from tests.pytest_plugin.driver import run_pytest

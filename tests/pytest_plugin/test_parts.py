@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from dualdbg.pytest_plugin import page
-from dualdbg.pytest_plugin.annotations import annotation
-from dualdbg.pytest_plugin.journal import Journal
-from dualdbg.pytest_plugin.records import Record, read_all
+from dualdbg.plugins.pytest_plugin import page
+from dualdbg.plugins.pytest_plugin.annotations import annotation
+from dualdbg.plugins.pytest_plugin.journal import Journal
+from dualdbg.plugins.pytest_plugin.records import Record, read_all
 
 
 def test_a_page_says_what_is_done(tmp_path: Path) -> None:

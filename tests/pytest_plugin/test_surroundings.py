@@ -48,7 +48,7 @@ def test_a_plugin_that_is_off_imports_next_to_nothing(tmp_path: Path) -> None:
 import sys
 def test_a():
     ours = {name for name in sys.modules if name.partition(".")[0] == "dualdbg"}
-    assert ours == {"dualdbg", "dualdbg.pytest_plugin"}
+    assert ours == {"dualdbg", "dualdbg.plugins", "dualdbg.plugins.pytest_plugin"}
 """
     assert run_pytest(tmp_path, {"test_it.py": suite}).totals == {"passed": 1}
 

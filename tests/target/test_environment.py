@@ -17,11 +17,11 @@ import pytest
 from dualdbg.backends.gdb import GdbEngine, GdbOptions
 from dualdbg.backends.wirelog import WireLog
 from dualdbg.errors import UsageError
+from dualdbg.plugins.vscode.profiles import include_path
 from dualdbg.symbols.callables.native_entries import find_entries
 from dualdbg.system.environment import for_gdb, for_questions, own_module
 from dualdbg.system.resources import resource_directory
 from dualdbg.target import doctor, interpreter
-from dualdbg.vscode.profiles import include_path
 from tests import rows, support
 
 # Every call in dualdbg that starts a program without saying which environment it gets, and why that is right.
@@ -29,13 +29,13 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/cli/terminal_guard.py": "stty, for the user's terminal",
     "dualdbg/target/doctor.py": "/bin/sh, which waits to be traced",
     "dualdbg/target/become.py": "becomes dualdbg's helper in an editor's terminal, or the user's program",
-    "dualdbg/pytest_plugin/debugger.py": "becomes dualdbg, whose program is the user's tests",
-    "dualdbg/job/fan_out.py": "ssh, srun, kubectl and their like, as the user runs them",
-    "dualdbg/job/launchers.py": "the same, asked for the nodes of a job",
-    "dualdbg/job/ray_node.py": "runs on a node, where the launcher has made its environment",
+    "dualdbg/plugins/pytest_plugin/debugger.py": "becomes dualdbg, whose program is the user's tests",
+    "dualdbg/plugins/job/fan_out.py": "ssh, srun, kubectl and their like, as the user runs them",
+    "dualdbg/plugins/job/launchers.py": "the same, asked for the nodes of a job",
+    "dualdbg/plugins/job/ray_node.py": "runs on a node, where the launcher has made its environment",
     "dualdbg/system/in_thread.py": "what its callers give it",
     "dualdbg/target/scope.py": "sudo, which cleans it",
-    "dualdbg/vscode/extension.py": "the user's editor",
+    "dualdbg/plugins/vscode/extension.py": "the user's editor",
 }
 STARTERS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output"},

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from dualdbg.dap.options import BY_NAME, OF_EDITORS
+from dualdbg.plugins.vscode.editors import EDITORS, configuration
+from dualdbg.plugins.vscode.jsonc import parse
 from dualdbg.system.patience import patient
-from dualdbg.vscode.editors import EDITORS, configuration
-from dualdbg.vscode.jsonc import parse
 from tests import warm
 from tests.support import ROOT, require
 

@@ -16,8 +16,8 @@ import pytest
 
 import dualdbg
 from dualdbg.dap.options import OPTIONS
+from dualdbg.plugins.vscode.extension import file_name, pack
 from dualdbg.system.patience import patient
-from dualdbg.vscode.extension import file_name, pack
 from tests import warm
 from tests.support import ROOT, require
 

@@ -15,9 +15,9 @@ import jsonschema
 import pytest
 
 from dualdbg.cli.main import main
+from dualdbg.plugins.vscode.jsonc import parse
+from dualdbg.plugins.vscode.profiles import FILES, PROFILES
 from dualdbg.system.resources import resource_directory
-from dualdbg.vscode.jsonc import parse
-from dualdbg.vscode.profiles import FILES, PROFILES
 from tests.support import SHARED, require
 
 pytestmark = pytest.mark.processes  # `main` imports the command that it runs, which asks an interpreter

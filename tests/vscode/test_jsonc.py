@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dualdbg.errors import ConfigError
-from dualdbg.vscode.jsonc import Node, parse
-from dualdbg.vscode.merge import merge
+from dualdbg.plugins.vscode.jsonc import Node, parse
+from dualdbg.plugins.vscode.merge import merge
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()

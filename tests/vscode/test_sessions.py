@@ -13,9 +13,9 @@ from typing import Any
 import psutil
 import pytest
 
+from dualdbg.plugins.vscode.editors import configuration
+from dualdbg.plugins.vscode.jsonc import parse
 from dualdbg.system.patience import patient
-from dualdbg.vscode.editors import configuration
-from dualdbg.vscode.jsonc import parse
 from tests import warm
 from tests.dap.client import Client, connect
 from tests.support import ROOT, require

@@ -353,8 +353,8 @@ def _write_json(
         objects += [{**snapshot_json.finding_to_json(each), "time": round(now, 3)} for each in findings]
     if options.packed:
         from ... import __version__
-        from ...job.merged import merged
-        from ...job.packed import pack
+        from ...snapshot.merged import merged
+        from ...snapshot.packed import pack
 
         text = pack("".join(json.dumps(each) + "\n" for each in merged(objects)), __version__)
     else:

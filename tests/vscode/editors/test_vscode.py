@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from dualdbg.plugins.vscode.extension import pack
 from dualdbg.system.patience import patient
-from dualdbg.vscode.extension import pack
 from tests.support import ROOT, build_native, require, wait_until
 from tests.vscode.test_journeys import configuration as configuration_of
 

@@ -1,0 +1,1 @@
+"""What entry points add to the debugger (group ``dualdbg.commands``, and pytest's own); nothing else imports it."""
