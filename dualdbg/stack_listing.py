@@ -12,9 +12,8 @@ from .console.style import Style
 from .model import Quality
 from .snapshot.facts import Failure, ProcessReport, ThreadReport
 from .snapshot.report.finding import Finding
-from .snapshot.report.fold import Group, Member, fold, frame_key, ranges
+from .snapshot.report.fold import Group, Member, fold, ranges, shown_runs
 from .snapshot.report.movement import Movement
-from .snapshot.report.recursion import runs
 from .snapshot.report.sleeps import sleepers, waits_with_limit
 from .snapshot.report.wording import activity
 from .system.terminal_text import cleaned, visible
@@ -127,18 +126,18 @@ class StackListing:
             stack = replace(stack, quality=Quality.FULL)
         positions = {id(frame): position for position, frame in enumerate(stack.frames)}
         rows = numbered(stack, self._all_frames)
-        repeated = list(runs([frame_key(frame) for _, frame in rows]))
-        if not report.locals and all(run.times == 1 for run in repeated):
+        repeated = list(shown_runs([frame for _, frame in rows]))
+        if not report.locals and all(run.times == 1 for run, _ in repeated):
             return self._printer.render(StackReport(stack, rows, full=self._all_frames))
         stack = replace(stack, frames=())  # of one row each only that is made safe and shown
         quiet = replace(stack, quality=Quality.FULL)
         text = ""
-        for run in repeated:
+        for run, left_out in repeated:
             for row in rows[run.start : run.start + run.period]:
                 text += self._printer.render(StackReport(quiet, (row,), full=self._all_frames))
                 for name, value in report.locals.get(positions[id(row[1])], ()):
                     text += _cut(f"          {name} = {value}", self._style.width) + "\n"
-            text += f"  {run.left_out}\n" if run.left_out else ""
+            text += f"  {left_out}\n" if left_out else ""
         return text + self._printer.render(StackReport(stack, ()))
 
 

@@ -7,8 +7,7 @@ from pathlib import PurePath
 from ..console.reports import numbered
 from ..model import Frame, NativeFrame, PythonFrame, Role
 from ..snapshot.facts import ProcessReport, ThreadReport
-from ..snapshot.report.fold import frame_key
-from ..snapshot.report.recursion import runs
+from ..snapshot.report.fold import shown_runs
 from ..snapshot.report.wording import activity
 from ..watch.incident import Incident
 from .html_page import one, page, several, table
@@ -56,14 +55,14 @@ def _thread(report: ThreadReport, is_open: bool, has_crashed: bool) -> str:
     positions = {id(frame): at for at, frame in enumerate(report.stack.frames)}
     rows = []
     frames = numbered(report.stack, False)
-    for run in runs([frame_key(frame) for _, frame in frames]):
+    for run, left_out in shown_runs([frame for _, frame in frames]):
         for number, frame in frames[run.start : run.start + run.period]:
             rows.append(_frame(number, frame))
             variables = report.locals.get(positions[id(frame)], ())
             if variables:
                 rows.append(f'<tr><td></td><td colspan="2">{table(list(variables), "variables")}</td></tr>')
-        if run.left_out:
-            rows.append(f'<tr><td></td><td colspan="2">{one(run.left_out)}</td></tr>')
+        if left_out:
+            rows.append(f'<tr><td></td><td colspan="2">{one(left_out)}</td></tr>')
     note = f"<p>{one(report.stack.note)}</p>" if report.stack.note else ""
     attributes = (' class="crashed"' if has_crashed else "") + (" open" if is_open else "")
     return (
@@ -82,6 +81,6 @@ def _frame(number: int | None, frame: Frame) -> str:
         place = PurePath(title).name
     head = f"#{number}" if number is not None else ""
     return (
-        f'<tr><td>{head}</td><td class="{kind}">{one(frame.function or "??")}</td>'
+        f'<tr><td>{head}</td><td class="{kind}">{one(frame.label)}</td>'
         f'<td class="place" title="{one(title)}">{one(place)}</td></tr>'
     )

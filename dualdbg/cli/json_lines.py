@@ -98,6 +98,7 @@ def frame_to_json(frame: Frame | None) -> Json | None:
         "line": frame.line,
         "library": frame.library if isinstance(frame, NativeFrame) else None,
         "address": _address(frame.pc) if isinstance(frame, NativeFrame) else None,
+        "offset": _address(frame.offset) if isinstance(frame, NativeFrame) else None,
         "glue": frame.role is Role.GLUE,
         "role": frame.role.value,
         "inlined": frame.inlined if native else False,  # type: ignore[union-attr]

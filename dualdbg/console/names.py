@@ -42,6 +42,15 @@ def _ranges(numbers: Iterable[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
 
 
+def frame_place(frame: Frame) -> str:
+    """Where a frame is, in short: file and line, else its file, or the library that its label does not name."""
+    if frame.file is not None:
+        return package_path(frame.file) + (f":{frame.line}" if frame.line is not None else "")
+    if not isinstance(frame, NativeFrame) or (not frame.function and frame.offset is not None):
+        return ""
+    return file_name(frame.library) if frame.library else ""
+
+
 def package_path(path: str) -> str:
     """A path inside site-packages or the standard library, from the package on; else :func:`short_path`."""
     for mark in ("/site-packages/", "/dist-packages/"):

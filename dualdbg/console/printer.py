@@ -37,7 +37,7 @@ from ..model import (
     Value,
 )
 from ..system.terminal_text import cleaned, visible
-from .names import computed_text, file_name, native_tag, package_path
+from .names import computed_text, file_name, frame_place, native_tag, package_path
 from .reports import (
     BreakpointsReport,
     CommandReport,
@@ -187,8 +187,8 @@ class Printer:
     def _frame_row(self, label: str, frame: Frame, selected: bool, full: bool) -> list[str]:
         kind, tag = _kind(frame)
         start = f"{'>' if selected else ' '}{label} {tag:<4} "
-        function = frame.function or "??"
-        place = _place(frame)
+        function = frame.label
+        place = frame_place(frame)
         room = self.style.width
         narrow = room is not None and len(start) + len(function) + len(place) + 2 > room
         if not full:
@@ -210,10 +210,10 @@ class Printer:
 
     def _frame_with_line(self, frame: Frame) -> list[str]:
         kind, _ = _kind(frame)
-        place = _place(frame)
+        place = frame_place(frame)
         room = None if self.style.width is None else self.style.width - 2
-        function = self.style.paint(kind, short_function(frame.function or "??", room or _PIPED))
-        if room is None or len(frame.function or "??") + len(place) + 2 <= room:
+        function = self.style.paint(kind, short_function(frame.label, room or _PIPED))
+        if room is None or len(frame.label) + len(place) + 2 <= room:
             lines = [f"  {function}" + (f"  {self.style.paint('place', place)}" if place else "")]
         else:
             lines = [f"  {function}", "  " + self.style.paint("place", _cut(place, room, 0))]
@@ -344,14 +344,6 @@ def _kind(frame: Frame) -> tuple[str, str]:
         tag = "py" if frame.language is Language.PYTHON else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
     return ("native", native_tag(frame)) if isinstance(frame, NativeFrame) else ("python", "py")
-
-
-def _place(frame: Frame) -> str:
-    if frame.file is not None and frame.line is not None:
-        return f"{package_path(frame.file)}:{frame.line}"
-    if frame.file is not None:
-        return package_path(frame.file)
-    return file_name(frame.library) if isinstance(frame, NativeFrame) and frame.library else ""
 
 
 def _location(location: Location) -> str:

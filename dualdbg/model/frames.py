@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import PurePath
 from typing import Union
 
 
@@ -56,7 +57,8 @@ class NativeFrame:
     ``between`` is true for code that the compiler put between the author's lines, at which no step ends;
     ``evaluates`` says whether it is the interpreter's evaluation loop, where the loop's own record on the stack has
     told; None leaves it to the name;
-    ``computes`` are the lines of the program that generated code computes, where that is known.
+    ``computes`` are the lines of the program that generated code computes, where that is known;
+    ``offset`` is the pc's address in ``library``, as ``addr2line`` and ``nm`` count it, where the file is known.
     """
 
     level: int
@@ -73,11 +75,21 @@ class NativeFrame:
     evaluates: bool | None = None
     computes: tuple[ProgramLine, ...] = ()
     is_call: bool = False
+    offset: int | None = None
 
     @property
     def language(self) -> Language:
         """NATIVE, always."""
         return Language.NATIVE
+
+    @property
+    def label(self) -> str:
+        """The function; without a name ``?? (libfoo.so+0x1a2b)``, or ``?? (0x7f00)`` outside of any file."""
+        if self.function:
+            return self.function
+        if self.library is None or self.offset is None:
+            return f"?? ({self.pc:#x})"
+        return f"?? ({PurePath(self.library).name}+{self.offset:#x})"
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,11 @@ class PythonFrame:
     def language(self) -> Language:
         """PYTHON, always."""
         return Language.PYTHON
+
+    @property
+    def label(self) -> str:
+        """The function."""
+        return self.function
 
 
 Frame = Union[NativeFrame, PythonFrame]

@@ -31,6 +31,7 @@ class Code:
     library: str | None
     language: str | None = None
     lines: tuple[Line, ...] = ()
+    bias: int | None = None  # of the file
 
 
 @dataclass

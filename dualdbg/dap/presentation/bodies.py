@@ -152,11 +152,8 @@ def frame(id: int, one: Frame, source: dap.Source | None, line: int | None, clie
 
 
 def frame_name(one: Frame) -> str:
-    """The function of a frame; its address where it has no name."""
-    if isinstance(one, PythonFrame):
-        return one.function
-    name = one.function or f"{one.pc:#x}"
-    return f"{name} [inlined]" if one.inlined else name
+    """What a frame is called."""
+    return f"{one.label} [inlined]" if isinstance(one, NativeFrame) and one.inlined else one.label
 
 
 def formatted_name(one: Frame, wanted: Mapping[str, Any]) -> str:

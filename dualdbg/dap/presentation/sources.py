@@ -113,7 +113,7 @@ class SourceBook:
 
         De-emphasized, so that an editor goes to the first frame with real source by itself.
         """
-        name = frame.function or f"{frame.pc:#x}"
+        name = frame.label
         number = self.number(("native", frame.pc, name), lambda: self._disassembly_text(frame))
         where = PurePath(frame.library).name if frame.library else "no library"
         return {

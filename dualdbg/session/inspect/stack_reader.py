@@ -320,10 +320,12 @@ class StackReader:
     def _name(self, frame: NativeFrame) -> NativeFrame:
         function, library = self.image.describe(frame.pc, is_return=frame.is_call)
         language = self.image.language_at(frame.pc, is_return=frame.is_call)
-        if language == "cython" and frame.line is not None:
-            return self._of_cython(replace(frame, library=library), function)
         written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
-        frame = replace(frame, library=library, source_language=written or language)
+        module = self.image.module_at(frame.pc)
+        offset = frame.pc - module.bias if module is not None and module.library is not None else None
+        frame = replace(frame, library=library, source_language=written or language, offset=offset)
+        if language == "cython" and frame.line is not None:
+            return self._of_cython(frame, function)
         # Code that was made while the program runs.
         if library is None and frame.function is not None and not frame.inlined:
             return _of_jit(frame, frame.function)

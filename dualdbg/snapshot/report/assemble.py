@@ -187,6 +187,7 @@ class Assembler:
                     module.path,
                     symbol.language if symbol else None,
                     self._lines.at(module.library, address) if self._lines is not None else (),
+                    module.bias,
                 )
 
     def _look_up_lines(
@@ -204,6 +205,7 @@ class Assembler:
         frames: list[NativeFrame] = []
         for raw in unwound.frames:
             code = self._learnt.code[raw.pc, raw.is_call]
+            offset = None if code.bias is None else raw.pc - code.bias
             function, library = code.function, code.library
             if raw.is_signal:
                 function = SIGNAL_FRAME
@@ -222,6 +224,7 @@ class Assembler:
                         inlined=True,
                         source_language=_language(place.file, code),
                         is_call=raw.is_call,
+                        offset=offset,
                     )
                 )
             file, line = (own.file, own.line) if own is not None else (None, None)
@@ -238,6 +241,7 @@ class Assembler:
                     raw.sp,
                     source_language=_language(file, code),
                     is_call=raw.is_call,
+                    offset=offset,
                 )
             )
         return frames

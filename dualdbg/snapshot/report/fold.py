@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from pathlib import PurePath
 
 from ...model import Frame, NativeFrame
 from ..facts import ProcessReport, ThreadReport
 from ..linux.memory import PAGE
+from .recursion import Run, runs
 
 Key = tuple[object, ...]
 
@@ -60,10 +63,30 @@ def thread_key(thread: ThreadReport) -> Key:
 
 def frame_key(frame: Frame) -> Key:
     """The same place in the program, in any process. A library may lie at another page there, but the offset in the
-    page is the same."""
+    file is the same, or that in the page where the file is not known."""
     if isinstance(frame, NativeFrame):
-        return frame.function or frame.pc % PAGE, frame.library, frame.line
+        offset = frame.pc % PAGE if frame.offset is None else frame.offset
+        return frame.function or offset, frame.library, frame.line
     return frame.function, frame.file, frame.line
+
+
+def shown_runs(frames: Sequence[Frame]) -> Iterator[tuple[Run, str]]:
+    """The runs of a stack, and what stands for the frames of each that are not shown. Frames without names that follow
+    each other in one library are alike."""
+    keys: list[Key] = []
+    for library, adjacent in groupby(frames, key=_nameless_in):
+        own = [frame_key(frame) for frame in adjacent]
+        keys += [tuple(own)] * len(own) if library is not None and len(set(own)) > 1 else own
+    for run in runs(keys):
+        first, library = frames[run.start], _nameless_in(frames[run.start])
+        if run.times > 1 and run.period == 1 and library is not None and keys[run.start] != frame_key(first):
+            yield run, f"... {run.times - 1} more frames of {PurePath(library).name} without names"
+        else:
+            yield run, run.left_out
+
+
+def _nameless_in(frame: Frame) -> str | None:
+    return frame.library if isinstance(frame, NativeFrame) and not frame.function else None
 
 
 def _nearest(index: int, keys: Sequence[Key], sizes: Sequence[int]) -> tuple[int | None, int | None]:

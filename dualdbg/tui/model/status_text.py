@@ -76,7 +76,7 @@ def _place(frame: Frame | None, room: int) -> str:
     if frame is None:
         return "an unknown place"
     if isinstance(frame, NativeFrame):
-        return short_function(frame.function or hex(frame.pc), room)
+        return short_function(frame.label, room)
     return f"{PurePath(frame.file or '?').name}:{frame.line}"
 
 

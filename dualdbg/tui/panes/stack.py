@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from ...console.names import computed_text, file_name, native_tag, package_path
+from ...console.names import computed_text, frame_place, native_tag
 from ...known.short_names import short_function
-from ...model import Frame, NativeFrame, PythonFrame, Quality, Role, Stack
+from ...model import Frame, PythonFrame, Quality, Role, Stack
 from ..model.looks import Part, fit, letters_in
 from ..widgets.row_view import Row, RowsView
 
@@ -98,8 +98,8 @@ def _frame(frame: Frame, number: int | None, width: int, selected: bool, room: i
     mark = "▸" if selected else " "
     start = f"{mark}{label:<{width}} "
     room -= len(start) + 5
-    name = fit(short_function(frame.function or "??", max(room, 8)), max(room, 8))  # that one counts letters
-    place = _end(place_of(frame), room - cell_len(name) - 1)
+    name = fit(short_function(frame.label, max(room, 8)), max(room, 8))  # that one counts letters
+    place = _end(frame_place(frame), room - cell_len(name) - 1)
     return (start, "number"), (f"{tag:<4} ", look), (name, look), (f" {place}" if place else "", "dim")
 
 
@@ -134,15 +134,6 @@ def kind(frame: Frame) -> tuple[str, str]:
         tag = "py" if isinstance(frame, PythonFrame) else "glue" if frame.role is Role.GLUE else "int"
         return "glue", tag
     return ("python", "py") if isinstance(frame, PythonFrame) else ("native", native_tag(frame))
-
-
-def place_of(frame: Frame) -> str:
-    """Where a frame is, in short: file and line, else its file or library; may be empty."""
-    if frame.file is not None and frame.line is not None:
-        return f"{package_path(frame.file)}:{frame.line}"
-    if frame.file is not None:
-        return package_path(frame.file)
-    return file_name(frame.library) if isinstance(frame, NativeFrame) and frame.library else ""
 
 
 class StackView(RowsView):
