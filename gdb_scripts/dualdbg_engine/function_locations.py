@@ -80,7 +80,7 @@ def _own_lines(instance: Instance, file: str) -> "set[int]":
     return {one.line for one in own if one.line}
 
 
-# gdb 18 has no names of what was inlined while linking. To look for them in all functions takes a minute for libc.
+# gdb 18 has no names of what was inlined while linking. To look for them in 10,000 functions takes half a minute.
 _LACKS_NAMES = int(gdb.VERSION.partition(".")[0]) >= 18
 _MOST_CHECKED = 200  # instances of a function, at some milliseconds each
 _MOST_CODE = 100_000  # bytes of the function around, which take a second
@@ -116,7 +116,11 @@ def function_body(address: int) -> FunctionAddress:
 
 @answers(FindFunctionInstances)
 def function_instances(
-    names: Sequence[str], expand: Sequence[str], read: Sequence[int], at: Sequence[int] = ()
+    names: Sequence[str],
+    expand: Sequence[str],
+    read: Sequence[int],
+    at: Sequence[int] = (),
+    linked_whole: Sequence[int] = (),
 ) -> list[FunctionAddress]:
     """Every place where a breakpoint on a function of one of these names belongs, in the symbols that gdb has read.
 
@@ -136,7 +140,7 @@ def function_instances(
     for name in names:
         instances = [Instance(*one, at.pc) for at in decoded(name) for one in _instances_at(at.pc, name)]
         if _LACKS_NAMES and not any(is_inlined(block) for _, block, _ in instances):
-            functions = [block for block in map(outer_function, read) if block is not None]
+            functions = [block for block in map(outer_function, linked_whole) if block is not None]
             instances += [Instance(*one, one[0]) for block in functions for one in inlined_in(block, name)]
         is_checked = len(instances) <= _MOST_CHECKED
         begins: "set[Any]" = set()

@@ -58,7 +58,7 @@ def function_visits(functions: Sequence[tuple[int, int, str]]) -> list[Visit]:
 @answers(FindInstanceVisits)
 def instance_visits(names: Sequence[str], read: Sequence[int]) -> list[Visit]:
     around, within = set(), []
-    for one in function_locations.function_instances(names, names, read):
+    for one in function_locations.function_instances(names, names, read, linked_whole=read):
         outer = blocks.outer_function(one.address) if one.inlined_in is not None else None
         name = str(one.function).partition("(")[0]
         if outer is None or name not in names:

@@ -29,7 +29,7 @@ def counted(function):
 gdb.find_pc_line, gdb.block_for_pc = counted(gdb.find_pc_line), counted(gdb.block_for_pc)
 starts = [int(gdb.parse_and_eval("(long) function_%d" % number)) for number in range({FUNCTIONS})]
 found = function_locations.function_instances(["bare"], ["bare"], starts, [])
-print("found", len(found), "asked", asked[0], "by", int(gdb.VERSION.partition(".")[0]) >= 18)
+print("found", len(found), "asked", asked[0])
 """
 
 
@@ -48,5 +48,4 @@ def test_each_function_is_asked_for_once(tmp_path: Path) -> None:
     )
     words = done.stdout.split()
     assert words[:3] == ["found", "0", "asked"], done
-    looks_at_lines = words[5] == "True"  # gdb 18 does not have every name in its index
-    assert int(words[3]) < FUNCTIONS * 4 or looks_at_lines, done.stdout
+    assert int(words[3]) < FUNCTIONS * 4, done.stdout

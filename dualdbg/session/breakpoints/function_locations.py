@@ -109,11 +109,12 @@ class FunctionLocations:
         starts = self._exported_from_rust(name, having)
         instances = await self._native.ask(FindFunctionInstances(names, sorted(expand), [], starts))
         # What gdb's index lacks: some names, and what was inlined while linking, though it has the function itself.
-        files = [module.library.with_debug_info for module in having if module.library is not None]
-        lacks = all(one.inlined_in is None for one in instances) and any(map(was_optimised_whole, files))
+        whole = [one for one in having if one.library and was_optimised_whole(one.library.with_debug_info)]
+        lacks = all(one.inlined_in is None for one in instances) and whole
         if (not instances or lacks) and debug_info_of(having) < READ_WHOLE:
-            read = [start for module in having for start in function_starts(module)]
-            instances = await self._native.ask(FindFunctionInstances(_names(query), [], read)) or instances
+            read, linked = ([at for one in among for at in function_starts(one)] for among in (having, whole))
+            asked = FindFunctionInstances(_names(query), [], read, linked_whole=linked)
+            instances = await self._native.ask(asked) or instances
         found = []
         for one in instances:
             there = self._image.module_at(one.address)

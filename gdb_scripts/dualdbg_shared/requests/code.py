@@ -134,13 +134,15 @@ class FindFunctionInstances(Request[List[FunctionAddress]], module="function_loc
     """Return where breakpoints on the functions of these names belong, inlined instances too, in what gdb has read.
 
     First gdb reads the debug info of all functions whose names are in ``expand``, without scopes, and that of the code
-    at the addresses ``read``. What begins ``at`` these addresses is meant too.
+    at the addresses ``read``. What begins ``at`` these addresses is meant too. ``linked_whole`` are the functions in
+    which something may have been inlined while linking.
     """
 
     names: Sequence[str]
     expand: Sequence[str]
     read: Sequence[int]
     at: Sequence[int] = ()
+    linked_whole: Sequence[int] = ()
 
 
 class FindLinesOfSource(Request[List[int]], module="symbols"):
