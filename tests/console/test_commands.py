@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.console.commands.general import _TITLES, _explain, _explained, _overview
-from dualdbg.console.commands.registry import all_commands, find_command, split_line
+from dualdbg.console.commands.registry import ELSEWHERE, all_commands, find_command, split_line
 from dualdbg.console.completion import Completions
 from dualdbg.console.parameters import parameter_names
 from dualdbg.errors import CommandError
@@ -41,6 +41,13 @@ from dualdbg.errors import CommandError
 )
 def test_names_that_users_type_without_thinking(typed: str, command: str) -> None:
     assert find_command(typed).name == command
+
+
+def test_a_command_that_others_have_names_what_to_type_here() -> None:
+    for name, instead in ELSEWHERE.items():
+        with pytest.raises(CommandError) as caught:
+            find_command(name)
+        assert caught.value.hint == instead
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from ...errors import CommandError
 from ...known.gdb_commands import innermost, moves_target, verb_of
 from ...session.inspect.torch_commands import HelperWords
 from ..reports import TextReport
-from .registry import Command, all_commands, command, find_command
+from .registry import ELSEWHERE, Command, all_commands, command, find_command
 
 if TYPE_CHECKING:
     from ..console import Console
@@ -58,10 +58,10 @@ async def gdb(console: Console, argument: str) -> None:
     verb = verb_of(inner)
     unseen = verb in _INSTEAD or moves_target(verb)
     if unseen and not _deletes_gdbs_own(console, verb, inner):
-        instead = _INSTEAD.get(verb, "")
+        instead = f"type {_INSTEAD[verb]}" if _INSTEAD.get(verb) else ELSEWHERE.get(verb)
         raise CommandError(
             f"gdb's {verb} is not available: dualdbg itself runs the program",
-            f"type {instead}" if instead else "help lists our own commands",
+            instead or "help lists our own commands",
         )
     if _asks_for_more(inner):
         raise CommandError(

@@ -54,6 +54,14 @@ class Command:
 
 _FORM = re.compile(r"(?P<word>[a-z][\w-]*)(?![\w:.])(?P<more> [^\[\]\s])?")
 
+_NEW_SESSION = "quit, then dualdbg run PROGRAM: a session has one process"
+# What gdb, lldb and pdb have and the prompt does not: what to type instead.
+ELSEWHERE = {
+    "run": _NEW_SESSION, "start": _NEW_SESSION, "restart": _NEW_SESSION, "starti": _NEW_SESSION,
+    "attach": "quit, then dualdbg attach PID", "catch": "break throw, break catch, break raise:ValueError",
+    "layout": "dualdbg run --tui", "tui": "dualdbg run --tui",
+}  # fmt: skip
+
 _AREAS = (
     "run_control",
     "stacks",
@@ -115,6 +123,8 @@ def find_command(name: str) -> Command:
         return _BY_NAME[shortest]
     if beginning:
         raise CommandError(f"{name!r} could be {', '.join(sorted(beginning))}", "type more of it")
+    if name in ELSEWHERE:
+        raise CommandError(f"there is no command {name!r}", ELSEWHERE[name])
     near = difflib.get_close_matches(name, _BY_NAME, 3, 0.6)
     hint = f"nearest: {', '.join(near)}; " if near else ""
     raise CommandError(
