@@ -229,7 +229,7 @@ def test_every_area_has_a_few_quick_tests_with_real_processes() -> None:
     slow = {tests / "vscode" / "editors", tests / "native_corpus"}  # an editor starts, or much is compiled
     folders = {path.parent for path in tests.rglob("test_*.py")} - slow
     for folder in folders - {
-        tests / area for area in ("console", "known", "protocol", "shared", "specs", "stacks")
+        tests / area for area in ("console", "known", "protocol", "shared", "specs", "stacks", "toolchains")
     }:
         marks = sum(path.read_text().count("\n@pytest.mark.smoke\n") for path in folder.glob("test_*.py"))
         assert 1 <= marks <= 3, f"{folder}: {marks} smoke tests"

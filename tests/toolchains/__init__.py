@@ -1,0 +1,1 @@
+"""Each toolchain against tables of cases, without a process."""
