@@ -43,10 +43,10 @@ async def show_every_stop(console: Console) -> None:
 
 async def _settle(console: Console) -> None:
     await console.settle(lambda: console.waits_in_vain() is not None)
-    why = None if console.stopped or console.ended else console.waits_in_vain()
-    if why is not None:
+    if not console.stopped and not console.ended and console.waits_in_vain() is not None:
         console.failed = True
-        text = f"nothing would stop the program: all breakpoints are in Python code, and {why[:1].lower()}{why[1:]}"
+        # Each breakpoint has said why.
+        text = "nothing would stop the program: all breakpoints are in Python code, and none can be set"
         console.show(ErrorReport(text, "a native breakpoint stops it: -b FUNCTION"))
         raise Quit
 
