@@ -1,0 +1,2 @@
+print("begin", flush=True)
+breakpoint()

@@ -1,0 +1,10 @@
+def f():
+    return 1  # stop
+
+
+def g():
+    return 2
+
+
+x = f() + g()
+print("end", flush=True)
