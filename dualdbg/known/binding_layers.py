@@ -18,7 +18,7 @@ from ..shared.binding_names import (
     CYTHON_WRAPPER,
     without_types,
 )
-from .cython_names import constructor, cython_function
+from ..toolchains.cython.names import constructor, cython_function
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 
-from ..known.cython_names import CythonName
 from ..known.namespaces import LIBRARIES
 from ..shared.symbol_table import FUNCTIONS, Entry, SymbolTable
+from ..toolchains.cython.names import CythonName
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import ElfFile, Section
 from .elf.split_debug import find_debug_file, mini_debug_info

@@ -22,10 +22,10 @@ from ..system.environment import for_gdb
 from ..system.in_thread import run
 from ..system.patience import patient
 from ..system.resources import resource_directory
+from ..toolchains.rust.names import demangle_rust, short_rust_name
 from .cache import index_folder
 from .gdb_feed.policy import Load, Policy
 from .names import cxx_names
-from .names.rust_names import demangle_rust, short_rust_name
 from .objfile import Objfile
 
 DEADLINE = patient(10.0)  # seconds for all files of one look

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from ...known.cython_names import GLUE, CythonName, Part
-from ...known.cython_source import MODULE, Function, function_at, is_of
 from ...model import Location
 from ...shared.binding_names import CYTHON_GENERATOR
 from ...shared.requests.code import (
@@ -22,13 +20,15 @@ from ...shared.requests.code import (
     Visit,
 )
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
-from ...symbols.cython_sources import source_of
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
-from ...symbols.names.cython_in_debug_info import c_functions_meant
 from ...symbols.names.other_languages import body_of_wrapper, is_extension
 from ...symbols.names.symbol import Symbol
 from ...system.source_files import means_file
+from ...toolchains.cython.debug_info import c_functions_meant
+from ...toolchains.cython.names import GLUE, CythonName, Part
+from ...toolchains.cython.source_text import MODULE, Function, function_at, is_of
+from ...toolchains.cython.sources import source_of
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ...known.binding_layers import functions_of_macro
-from ...known.cython_names import CythonName, cython_function
 from ...known.short_names import in_source
 from ...model import Location
 from ...shared.requests.code import FindFunctionBody, FindFunctionInstances, FunctionAddress
@@ -18,8 +17,9 @@ from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
 from ...symbols.names.other_languages import has_rust
-from ...symbols.names.rust_in_debug_info import closure_in, meant_in_debug_info
-from ...symbols.names.rust_names import demangle_rust, short_rust_name
+from ...toolchains.cython.names import CythonName, cython_function
+from ...toolchains.rust.debug_info import closure_in, meant_in_debug_info
+from ...toolchains.rust.names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy

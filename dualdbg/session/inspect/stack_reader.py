@@ -10,7 +10,6 @@ from pathlib import Path
 
 from ...backends.native import AskingGdb
 from ...errors import CommandError, DualdbgError
-from ...known.cython_names import Part
 from ...known.greenlets import starts_greenlet
 from ...model import Event, NativeFrame, Notice, Quality, Stack
 from ...shared.libraries import is_c_library
@@ -24,18 +23,19 @@ from ...stacks.parallel_regions import region_of_worker, start_of, told
 from ...stacks.roles import NO_CODE, RoleRules, rules_of, up_to_no_code
 from ...symbols import cache
 from ...symbols.address_space import AddressSpace, Module
-from ...symbols.cython_sources import source_of
 from ...symbols.elf.elf_file import EM_X86_64
 from ...symbols.gdb_feed.lines_file import PLAIN_CXX, as_in_library, is_plain, lines_file
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import unwind_file
 from ...symbols.names.cxx_names import parse
 from ...symbols.names.numba_names import numba_name
-from ...symbols.names.rust_names import demangle_rust, short_rust_name
 from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ...system.gdb_versions import finds_same_code_without_types
 from ...system.in_thread import in_thread
+from ...toolchains.cython.names import Part
+from ...toolchains.cython.sources import source_of
+from ...toolchains.rust.names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..progress import progress
 from .symbol_policy import SymbolPolicy

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ...backends.native import AskingGdb
 from ...errors import CommandError
-from ...known.cython_source import function_at, is_of
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ...shared.requests.code import FindCalls, FindOtherLines, Visit
-from ...symbols.cython_sources import source_of
+from ...toolchains.cython.source_text import function_at, is_of
+from ...toolchains.cython.sources import source_of
 from ..inspect.inferior_evaluation import NotSound, check_sound
 from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest

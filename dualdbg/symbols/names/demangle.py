@@ -17,7 +17,7 @@ from functools import lru_cache
 from ...errors import TargetError
 from ...system.in_thread import run
 from ...system.patience import patient
-from .rust_names import demangle_rust
+from ...toolchains.rust.names import demangle_rust
 
 _TYPE_CONSTRAINT = re.compile(rb"Tk(?:St)?([1-9]\d{0,3})")
 

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...shared.symbol_table import SymbolTable
+from ...toolchains.rust.names import demangle_rust, rust_paths
 from .. import cache
 from . import cxx_names
 from .demangle import demangle_all
 from .name_beginnings import BEGINNING, ENOUGH, split_beginning
-from .rust_names import demangle_rust, rust_paths
 
 _FORMAT = 1  # a new number when the file holds other words than before
 _SPECIAL = re.compile(rb"_ZZ|_ZG[VR]|_ZT")  # in functions, and what is no function of the source

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from string import ascii_letters, digits
 
+from ...toolchains.rust.names import rust_paths, short_rust_name
 from .cxx_names import ANONYMOUS, TRANSPARENT, CxxName, lambda_parameters, parse, split_component
 from .cxx_types import canonical, canonical_operator, is_conversion
-from .rust_names import rust_paths, short_rust_name
 
 GLOB_CHARACTERS = frozenset("*?")
 _GLOB_LETTERS = GLOB_CHARACTERS | frozenset(ascii_letters + digits + "_")

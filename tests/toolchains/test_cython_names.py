@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dualdbg.known.cython_names import Part, constructor, cython_function
-from dualdbg.known.cython_source import Function, function_at, functions_of, statements_of
+from dualdbg.toolchains.cython.names import Part, constructor, cython_function
+from dualdbg.toolchains.cython.source_text import Function, function_at, functions_of, statements_of
 
 TABLE = frozenset(
     {

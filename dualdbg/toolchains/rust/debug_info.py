@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ...shared.elf import ElfFile
 from ...shared.string_table import StringTable
-from ..elf.debug_names import debug_strings
-from .name_query import Query
-from .rust_names import demangle_rust, rust_paths, scope_of_implementation
+from ...symbols.elf.debug_names import debug_strings
+from ...symbols.names.name_query import Query
+from .names import demangle_rust, rust_paths, scope_of_implementation
 
 _MOST_NAMES = 300  # each is a question to gdb, which takes it some milliseconds
 _MOST_IMPLEMENTATIONS = 20  # numbers of one scope that are tried

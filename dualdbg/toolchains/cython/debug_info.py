@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...known.cython_names import Part, cython_function, is_named
 from ...shared.binding_names import CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER, without_types
 from ...shared.elf import ElfFile
-from ..elf.debug_names import debug_strings
+from ...symbols.elf.debug_names import debug_strings
+from .names import Part, cython_function, is_named
 
 _PREFIXES = (CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER)
 _PARTS = (Part.C_FUNCTION, Part.BODY, Part.WRAPPER)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..known.cython_source import Function, functions_of, statements_of
-from ..system.source_files import read_regular
+from ...system.source_files import read_regular
+from .source_text import Function, functions_of, statements_of
 
 _LARGEST = 10_000_000  # bytes
 

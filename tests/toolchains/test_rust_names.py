@@ -12,8 +12,8 @@ import pytest
 
 from dualdbg.known.binding_layers import RUST_LIBRARY, bodies_behind
 from dualdbg.symbols.names.demangle import demangle
-from dualdbg.symbols.names.rust_names import demangle_rust, is_rust, rust_paths, short_rust_name
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.toolchains.rust.names import demangle_rust, is_rust, rust_paths, short_rust_name
 from tests import support
 
 NAMES = [

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ..shared.binding_names import (
+from ...shared.binding_names import (
     CYTHON_CDEF,
     CYTHON_DEF,
     CYTHON_FUSED,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .cython_names import ACCESSORS, CythonName, Part
+from .names import ACCESSORS, CythonName, Part
 
 MODULE = "<module>"  # what the lines outside of functions belong to
 

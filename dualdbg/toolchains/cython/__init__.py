@@ -1,0 +1,1 @@
+"""Cython: C functions and lines by what their author wrote."""

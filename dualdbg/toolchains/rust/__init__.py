@@ -1,0 +1,1 @@
+"""Rust: linkage names of both kinds, and the functions of debug info."""
