@@ -21,6 +21,8 @@ from .options import BY_NAME, FOR_DEBUGPY, OF_EDITORS, UNSUPPORTED
 # What an editor's session tells debugpy for itself: a condition that raises does not stop, as with debugpy.
 CONDITIONS = {"dualdbgConditions": "may fail"}
 
+# In "env", for configurations of debugpy, whose attributes have no breakpoints by name; the program does not get it.
+BREAK = "DUALDBG_BREAK"
 _INTERPRETER_NAMES = ("python", "pypy")
 
 
@@ -105,12 +107,14 @@ def read_configuration(arguments: Arguments) -> Configuration:
     if arguments.text("reprs", "read") not in ("read", "run"):
         raise UsageError(f"{arguments.where}: reprs is {arguments.text('reprs')!r}", "read or run")
     stop_on_entry = arguments.flag("stopOnEntry", "StopOnEntry" in flags)
+    environment = _environment(arguments)
+    by_name = environment.pop(BREAK, None)
     return Configuration(
         program=_program(arguments),
         launcher_python=arguments.text("debugLauncherPython", None) or None,
         sudo=arguments.flag("sudo"),
         cwd=arguments.text("cwd", None),
-        env=_environment(arguments),
+        env=environment,
         env_file=arguments.text("envFile", None),
         console=console,
         title=arguments.text("consoleTitle", "dualdbg"),
@@ -119,7 +123,7 @@ def read_configuration(arguments: Arguments) -> Configuration:
         stop_on_entry=stop_on_entry or arguments.flag("stopAtEntry") or arguments.flag("stopAtConnect"),
         just_my_code=_just_my_code(arguments, flags),
         config=arguments.text("config", None),
-        breakpoints=tuple(arguments.texts("breakpoints")),
+        breakpoints=(*arguments.texts("breakpoints"), *([by_name] if by_name else [])),
         symbols=(*cppdbg.symbols(arguments), *arguments.texts("symbols")),
         gdb=arguments.text("gdb", None) or arguments.text("miDebuggerPath", None),
         gdb_commands=cppdbg.gdb_commands(arguments),

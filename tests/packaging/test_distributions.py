@@ -114,7 +114,10 @@ def test_wheel_has_only_the_package(distributions: Path) -> None:
     name = f"dualdbg-{dualdbg.__version__}"
     assert {name.partition("/")[0] for name in names} == {"dualdbg", f"{name}.data", f"{name}.dist-info"}
     shared = [one for one in names if one.startswith(f"{name}.data/")]
-    assert shared == [f"{name}.data/data/share/man/man1/dualdbg.1"]
+    assert sorted(shared) == [
+        f"{name}.data/data/share/man/man1/dualdbg.1",
+        f"{name}.data/scripts/dualdbg-debug-adapter",
+    ]
 
 
 def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
@@ -139,7 +142,8 @@ def test_installed_wheel_serves_editors(installed: Path, tmp_path: Path) -> None
     """The files of a project, the extension and the other editors' texts need nothing of the checkout."""
     dualdbg = installed.parent / "dualdbg"
     run(dualdbg, "vscode", "init", tmp_path, "--python", installed, cwd=tmp_path)
-    assert str(dualdbg) in (tmp_path / ".vscode/tasks.json").read_text()
+    assert f"{installed.parent.name}/dualdbg-debug-adapter" in (tmp_path / ".vscode/launch.json").read_text()
+    assert installed.with_name("dualdbg-debug-adapter").is_file()
     assert str(dualdbg) in run(dualdbg, "editor", "nvim", cwd=tmp_path)
     keep = tmp_path / "code"
     keep.write_text('#!/bin/sh\ncp "$2" kept.vsix\n')

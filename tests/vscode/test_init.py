@@ -64,7 +64,12 @@ def value(text: str) -> Any:
 def test_empty_folder_and_again(tmp_path: Path, profile: str) -> None:
     init(tmp_path, "--profile", profile)
     first = read(tmp_path)
-    assert set(first) == set(FILES if profile != "remote" else FILES[:3])
+    without = {
+        "remote": {"c_cpp_properties.json"},
+        "pytorch-user": {"tasks.json"},
+        "port": {"settings.json", "c_cpp_properties.json"},
+    }
+    assert set(first) == set(FILES) - without.get(profile, set())
     assert not re.search(r"@\w+@", "".join(first.values()))
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / ".vscode").iterdir()}
     assert "nothing to add" in init(tmp_path, "--profile", profile)
@@ -269,6 +274,7 @@ def vscode_schema(types: dict[str, Any]) -> dict[str, Any]:
             "version": {"type": "string"},
             "configurations": {"type": "array", "items": {"anyOf": alternatives}},
             "compounds": {"type": "array", "items": compound},
+            "inputs": {"type": "array"},
         },
         "required": [],
         "additionalProperties": False,
@@ -296,23 +302,33 @@ def test_vscode_accepts_launch_json(tmp_path: Path, profile: str, schema: dict[s
 def test_names_lead_somewhere(tmp_path: Path, profile: str) -> None:
     """Tasks, inputs, configurations and settings that are named exist."""
     init(tmp_path, "--profile", profile)
-    files = read(tmp_path)
-    launch, tasks = value(files["launch.json"]), value(files["tasks.json"])
-    labels = {task["label"] for task in tasks["tasks"]}
-    wanted = {
-        each["preLaunchTask"]
-        for kind in ("configurations", "compounds")
-        for each in launch.get(kind, [])
-        if "preLaunchTask" in each
-    }
-    assert wanted and wanted <= labels
-    names = {each["name"] for each in launch["configurations"]}
-    assert {name for each in launch.get("compounds", []) for name in each["configurations"]} <= names
-    inputs = {each["id"] for each in tasks.get("inputs", [])}
-    assert all(f"${{input:{name}}}" in files["tasks.json"] for name in inputs)
-    assert files["tasks.json"].count("${input:") == len(inputs)
+    files = dict.fromkeys(FILES, "{}") | read(tmp_path)
+    launch = value(files["launch.json"])
+    labels = {task["label"] for task in value(files["tasks.json"]).get("tasks", [])}
+    assert {each["preLaunchTask"] for each in launch["configurations"] if "preLaunchTask" in each} <= labels
+    for name in ("launch.json", "tasks.json"):
+        inputs = {each["id"] for each in value(files[name]).get("inputs", [])}
+        assert set(re.findall(r"\$\{input:([^}]+)\}", files[name])) == inputs
     for name in ("dualdbg.remote.host", "dualdbg.remote.folder", "dualdbg.remote.command"):
         assert (f"${{config:{name}}}" in files["tasks.json"]) == (name in value(files["settings.json"]))
+
+
+def test_files_of_dualdbg_0_2_are_replaced_where_nobody_has_changed_them(tmp_path: Path) -> None:
+    """They had the entries of the profile "port", by names without "(port)"."""
+    init(tmp_path, "--profile", "port", "--port", "7001", "--dualdbg", "/opt/dualdbg")
+    former = {name: text.replace(" (port)", "") for name, text in read(tmp_path).items()}
+    for name, text in former.items():
+        (tmp_path / ".vscode" / name).write_text(text)
+    told = init(tmp_path)
+    assert ".vscode/launch.json: replaced, for it was as dualdbg 0.2 wrote it" in told
+    assert ".vscode/tasks.json: removed" in told
+    after = read(tmp_path)
+    assert "tasks.json" not in after and "7001" not in after["launch.json"]
+    changed = former["launch.json"].replace('"justMyCode": true', '"justMyCode": false')
+    (tmp_path / ".vscode/launch.json").write_text(changed)
+    told = init(tmp_path)
+    assert "kept yours where it differs: configurations > dualdbg: this file differs" in told
+    assert "added configurations > dualdbg: tests" in told
 
 
 def test_entries_of_templates_begin_on_lines_of_their_own() -> None:

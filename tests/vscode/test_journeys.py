@@ -16,8 +16,7 @@ import pytest
 
 from tests import rows
 from tests.cli.test_transcripts import script as transcripts
-from tests.dap.client import Client, StdioAdapter, connect
-from tests.dap.server import Server
+from tests.dap.client import Client, StdioAdapter
 from tests.support import ROOT, SAMPLES, require
 
 from .test_init import init, value
@@ -170,24 +169,13 @@ def test_the_place_of_a_generated_function(client: Client) -> None:
     assert re.search(r"at::_ops::randn::call in \S*libtorch_cpu\.so", answer)
 
 
-def generated(folder: Path, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A configuration that `dualdbg vscode init` writes, and the task that it starts first."""
+def generated(folder: Path, name: str, program: Path, typed: str = "") -> dict[str, Any]:
+    """A configuration that `dualdbg vscode init` writes, with VS Code's variables filled in."""
     init(folder)
-    files = {path.stem: value(path.read_text()) for path in (folder / ".vscode").iterdir()}
-    entry = next(one for one in files["launch"]["configurations"] if one["name"] == name)
-    return entry, next(one for one in files["tasks"]["tasks"] if one["label"] == entry["preLaunchTask"])
-
-
-def words(task: dict[str, Any], program: Path, typed: str = "") -> list[str]:
-    """What the task runs behind ``dualdbg dap --listen=PORT``, with VS Code's variables filled in."""
-    variables = {
-        "${input:dualdbg.breakpoint}": typed,
-        "${command:python.interpreterPath}": sys.executable,
-        "${file}": str(program),
-    }
-    verb, listen, *rest = [variables.get(word, word) for word in task["args"]]
-    assert verb == "dap" and listen.startswith("--listen=")
-    return rest
+    text = (folder / ".vscode/launch.json").read_text()
+    launch = value(text.replace("${input:dualdbg.breakpoint}", typed).replace("${file}", str(program)))
+    entry = next(one for one in launch["configurations"] if one["name"] == name)
+    return {**entry, "python": sys.executable, "cwd": str(ROOT), "console": "internalConsole"}
 
 
 TYPED: tuple[tuple[str, str, dict[str, Any], list[int], list[str]], ...] = (
@@ -218,62 +206,50 @@ REACHED = {
     ids=[row[0] for row in TYPED],
 )
 def test_f5_with_the_generated_files(
-    tmp_path: Path, name: str, typed: str, changed: dict[str, Any], lines: list[int], buttons: list[str]
+    tmp_path: Path,
+    client: Client,
+    name: str,
+    typed: str,
+    changed: dict[str, Any],
+    lines: list[int],
+    buttons: list[str],
 ) -> None:
-    """As VS Code does it with the files of `vscode init`: the task runs, the configuration goes to its port."""
-    require(importlib.util.find_spec("torch"), "PyTorch")
     page = next(page for page in PAGES if page.stem == name).read_text(encoding="utf-8")
     assert typed in page and "dualdbg: this file, stop at ..." in page
     assert all(json.dumps(key) in page for key in changed)
-    entry, task = generated(tmp_path, "dualdbg: this file, stop at ...")
     program = re.search(r"samples/\w+\.py", page)
     assert program is not None
-    server = Server(*words(task, ROOT / program[0], typed))
-    client = connect(server.port)
-    try:
-        path = ROOT / program[0]
-        client.start({**entry, **changed}, command="attach", lines={path: list(lines)} if lines else None)
-        thread = client.stopped()["threadId"]
-        reached = [top(client, thread)[1]]
-        for button in buttons:
-            client.go(button, thread)
-            client.stopped()
-            reached.append(top(client, thread)[1])
-        assert reached == REACHED[name]
-        client.request("disconnect", {"terminateDebuggee": True})
-    finally:
-        client.close()  # type: ignore[attr-defined]
-        server.close()
+    path = ROOT / program[0]
+    entry = generated(tmp_path, "dualdbg: this file, stop at ...", path, typed)
+    client.start({**entry, **changed}, lines={path: list(lines)} if lines else None)
+    thread = client.stopped()["threadId"]
+    reached = [top(client, thread)[1]]
+    for button in buttons:
+        client.go(button, thread)
+        client.stopped()
+        reached.append(top(client, thread)[1])
+    assert reached == REACHED[name]
 
 
 @pytest.mark.torch
 @pytest.mark.slow
 @pytest.mark.processes
-def test_the_third_journey_with_the_generated_files(tmp_path: Path) -> None:
-    """A variable of the task, a breakpoint on a line, and the preset set in the debug console."""
-    require(importlib.util.find_spec("torch"), "PyTorch")
+def test_the_third_journey_with_the_generated_files(tmp_path: Path, client: Client) -> None:
+    """A variable of the program, a breakpoint on a line, and the preset set in the debug console."""
     page = next(page for page in PAGES if page.stem == "3-interpreter").read_text(encoding="utf-8")
-    name, log = "PYTORCH_JIT_LOG_LEVEL", "profiling_graph_executor_impl"
-    assert f'`"env": {{"{name}": "{log}"}}` beside `"cwd"`' in page and "a breakpoint on line 19" in page
-    entry, task = generated(tmp_path, "dualdbg: this file")
-    assert "cwd" in task["options"]  # what the page speaks of
+    added = {"env": {"PYTORCH_JIT_LOG_LEVEL": "profiling_graph_executor_impl"}}
+    assert f"`{json.dumps(added)[1:-1]}`" in page and "a breakpoint on line 19" in page
     script = SAMPLES / "jit_script.py"
-    server = Server(*words(task, script), **{name: log})
-    client = connect(server.port)
-    try:
-        client.start(entry, command="attach", lines={script: [19]})
-        thread = client.stopped()["threadId"]
-        frame, place = top(client, thread)
-        assert place == "<module> jit_script.py:19"
-        client.evaluate("`break preset:jit-run", frame)
-        client.go("continue", thread)
-        client.stopped()
-        frame, place = top(client, thread)
-        assert place.startswith("torch::jit::initJitScriptBindings")
-        answer = client.evaluate("`ivalue-stack", frame)["result"] + client.output
-        assert re.search(r"\[2\] int: 5", answer)
-        client.request("disconnect", {"terminateDebuggee": True})
-    finally:
-        client.close()  # type: ignore[attr-defined]
-        _, printed = server.close()
-    assert "[DUMP profiling_graph_executor_impl.cpp:" in printed
+    client.start({**generated(tmp_path, "dualdbg: this file", script), **added}, lines={script: [19]})
+    thread = client.stopped()["threadId"]
+    frame, place = top(client, thread)
+    assert place == "<module> jit_script.py:19"
+    client.evaluate("`break preset:jit-run", frame)
+    client.go("continue", thread)
+    client.stopped()
+    frame, place = top(client, thread)
+    assert place.startswith("torch::jit::initJitScriptBindings")
+    answer = client.evaluate("`ivalue-stack", frame)["result"] + client.output
+    assert re.search(r"\[2\] int: 5", answer)
+    client.request("disconnect", {"terminateDebuggee": True})
+    assert "[DUMP profiling_graph_executor_impl.cpp:" in client.output

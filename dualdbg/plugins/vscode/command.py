@@ -54,9 +54,14 @@ def make_parser() -> Parser:
     add("folder", nargs="?", default=".", metavar="DIR", help="the project (default: here)")
     add("--profile", choices=PROFILES, help="what the project is (default: what it looks like)")
     add("--check", action="store_true", help="write nothing; say what differs (status 1 when something does)")
-    add("--port", type=int, default=_PORT, help=f"the first of two ports for sessions (default: {_PORT})")
+    add(
+        "--port",
+        type=int,
+        default=_PORT,
+        help=f"the first of two ports of the profile port (default: {_PORT})",
+    )
     add("--python", metavar="PATH", help="the interpreter whose headers C++ code includes")
-    add("--dualdbg", metavar="CMD", help="how tasks start dualdbg (default: this one)")
+    add("--dualdbg", metavar="CMD", help="how tasks of the profile port start dualdbg (default: this one)")
     add = actions.add_parser(
         "install",
         prog="dualdbg vscode install",
@@ -72,10 +77,12 @@ def _init(given: argparse.Namespace) -> int:
     from .profiles import (
         PROFILES,
         Values,
+        debug_adapter,
         generate,
         guess,
         include_path,
         interpreter_of,
+        is_former,
         missing,
         own_command,
     )
@@ -100,11 +107,14 @@ def _init(given: argparse.Namespace) -> int:
         tell(refused, "if you trust it, name it: --python PATH")
     values = Values(
         dualdbg=given.dualdbg or own_command(folder),
+        adapter=debug_adapter(folder),
         port=given.port,
         gdb=shutil.which("gdb") or "gdb",
         include_path=include_path(folder, python),
     )
-    files = compare(folder, generate(profile, values))
+    files = compare(
+        folder, generate(profile, values), lambda name, text: is_former(name, text, profile, values)
+    )
     if not given.check:
         write(files)
     how = "" if given.profile else f" ({_WHY.get(profile, _LIKE)}; --profile chooses another)"
@@ -115,6 +125,10 @@ def _init(given: argparse.Namespace) -> int:
         differing = differing or file.changes or bool(file.merged.kept)
         if file.is_new:
             _say(f"{name}: {'is missing' if given.check else 'written'}")
+            continue
+        if file.is_former:
+            done = "replaced" if file.merged.text else "removed"
+            _say(f"{name}: {'is' if given.check else done + ', for it was'} as dualdbg 0.2 wrote it")
             continue
         if not file.merged.differences:
             _say(f"{name}: {'as it is to be' if given.check else 'nothing to add'}")

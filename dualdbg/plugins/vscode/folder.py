@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import ConfigError
 from .merge import Merged, merge
-from .profiles import USERS_OWN
+from .profiles import FORMERLY, USERS_OWN
 
 
 @dataclass(frozen=True)
 class File:
-    """One file: its present text (None: no file), and its text with the profile."""
+    """One file: its present text (None: no file), and its text with the profile (empty: it is to go)."""
 
     path: Path
     before: str | None
     merged: Merged
+    is_former: bool = False  # as an earlier version wrote it
 
     @property
     def is_new(self) -> bool:
@@ -31,12 +33,18 @@ class File:
         return self.before != self.merged.text
 
 
-def compare(folder: Path, generated: dict[str, str]) -> list[File]:
-    """How the files of ``folder/.vscode`` differ from ``generated``. Raises ConfigError for one that cannot be read."""
+def compare(folder: Path, generated: dict[str, str], is_former: Callable[[str, str], bool]) -> list[File]:
+    """How the files of ``folder/.vscode`` differ from ``generated``. One that ``is_former``, by its name and text, is
+    as if it were not there. Raises ConfigError for one that cannot be read."""
     files = []
-    for name, text in generated.items():
+    for name, text in {**dict.fromkeys(FORMERLY, ""), **generated}.items():
         path = folder / ".vscode" / name
         before = read(path)
+        if before is not None and is_former(name, before):
+            files.append(File(path, before, Merged(text), is_former=True))
+            continue
+        if not text:
+            continue
         merged = Merged(text) if before is None else merge(text, before, str(path), USERS_OWN)
         files.append(File(path, before, merged))
     return files
@@ -45,7 +53,9 @@ def compare(folder: Path, generated: dict[str, str]) -> list[File]:
 def write(files: list[File]) -> None:
     """Write what changes, each file at once. Raises ConfigError."""
     for file in files:
-        if file.changes:
+        if file.changes and not file.merged.text:
+            file.path.unlink()
+        elif file.changes:
             _replace(file.path, file.merged.text)
 
 

@@ -7,11 +7,12 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...errors import TargetError
 from ...shared.trust import objection
 from ...system.resources import resource_directory
 from ...target import interpreter
@@ -52,15 +53,23 @@ PROFILES = {
         "at::native::randn",
         ("torch/csrc", "aten/src", "setup.py"),
     ),
+    "port": Profile("an editor that connects to a port, on which a task listens", ("port",), "randn"),
     "remote": Profile("the program on a server, the editor elsewhere", ("remote",), ""),
 }
+_PORT_SUFFIX = " (port)"  # of names in the profile "port"
+FORMERLY = (
+    "launch.json",
+    "tasks.json",
+)  # as 0.2 wrote them in all profiles but "remote": those of "port", without the suffix
 
 
 @dataclass(frozen=True)
 class Values:
-    """What is put into the templates: ``dualdbg`` is the command, ``port`` the first of two that sessions use."""
+    """What is put into the templates: ``dualdbg`` is the command, ``port`` the first of two that sessions use, and
+    ``adapter`` the file that Microsoft's extension starts."""
 
     dualdbg: str
+    adapter: str
     port: int
     gdb: str
     include_path: tuple[str, ...]
@@ -81,16 +90,33 @@ def missing(profile: str, folder: Path) -> list[str]:
 def generate(profile: str, values: Values) -> dict[str, str]:
     """The text of each file of a profile, by its name in ``.vscode``."""
     chosen = PROFILES[profile]
+    return _generate(chosen, chosen.folders, values, _PORT_SUFFIX)
+
+
+def is_former(name: str, text: str, profile: str, values: Values) -> bool:
+    """Whether the file ``name`` is as dualdbg 0.2 wrote it for the profile, with whatever port and command."""
+    chosen = PROFILES[profile]
+    if name not in FORMERLY or "common" not in chosen.folders:
+        return False
+    port, command = 61000, "the command of dualdbg"
+    folders = tuple("port" if folder == "common" else folder for folder in chosen.folders)
+    former = _generate(chosen, folders, replace(values, port=port, dualdbg=command), "")[name]
+    pattern = re.escape(former).replace(str(port), r"\d+").replace(str(port + 1), r"\d+")
+    return re.fullmatch(pattern.replace(re.escape(command), r'[^"\n]+'), text) is not None
+
+
+def _generate(chosen: Profile, folders: Sequence[str], values: Values, port_suffix: str) -> dict[str, str]:
     templates = resource_directory("vscode_templates")
     words = {
         **asdict(values),
+        "port_suffix": port_suffix,
         "attach_port": values.port + 1,
         "breakpoint": chosen.breakpoint,
         **{name: _read(templates / f"{name}.json") for name in _MATCHERS},
     }
     texts: dict[str, str] = {}
     for name in FILES:
-        for folder in chosen.folders:
+        for folder in folders:
             template = templates / folder / name
             if template.is_file():
                 text = _fill(template.read_text(encoding="utf-8"), words)
@@ -105,6 +131,16 @@ def own_command(folder: Path) -> str:
     if by_name is not None and (not script.exists() or Path(by_name).samefile(script)):
         return "dualdbg"
     return within(folder, script) if script.exists() else by_name or "dualdbg"
+
+
+def debug_adapter(folder: Path) -> str:
+    """The file ``debug_adapter.py`` as pip has installed it, for the project in ``folder``. Raises TargetError."""
+    file = Path(sys.executable).with_name("dualdbg-debug-adapter")
+    if not file.exists():
+        raise TargetError(f"vscode: there is no {file}", "install dualdbg again with pip")
+    if file.is_relative_to(Path.home()) and not file.is_relative_to(folder):
+        return f"${{userHome}}/{file.relative_to(Path.home())}"  # the same for a whole team
+    return within(folder, file)
 
 
 def interpreter_of(folder: Path, otherwise: str) -> tuple[str, str]:
