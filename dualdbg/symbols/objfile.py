@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ..known.namespaces import LIBRARIES
 from ..shared.symbol_table import FUNCTIONS, Entry, SymbolTable
+from ..toolchains.cython.functions import cython_name
 from ..toolchains.cython.names import CythonName
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import ElfFile, Section
@@ -22,7 +23,6 @@ from .names.name_index import NameIndex
 from .names.name_lookup import entries_named, entries_remembered
 from .names.name_memory import NameMemory
 from .names.name_query import Query
-from .names.other_languages import cython_name
 from .names.symbol import Symbol, merge_aliases, symbol_of
 
 __all__ = ["Objfile", "Symbol"]

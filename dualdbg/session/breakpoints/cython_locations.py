@@ -22,10 +22,10 @@ from ...shared.requests.code import (
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
-from ...symbols.names.other_languages import body_of_wrapper, is_extension
 from ...symbols.names.symbol import Symbol
 from ...system.source_files import means_file
 from ...toolchains.cython.debug_info import c_functions_meant
+from ...toolchains.cython.functions import body_of_wrapper, is_extension
 from ...toolchains.cython.names import GLUE, CythonName, Part
 from ...toolchains.cython.source_text import MODULE, Function, function_at, is_of
 from ...toolchains.cython.sources import source_of

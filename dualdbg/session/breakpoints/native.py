@@ -16,11 +16,11 @@ from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.gdb_feed.unwind_file import has_jit_interface
 from ...symbols.link_time import inlined_calls
-from ...symbols.names.other_languages import is_extension
 from ...symbols.torch.operator_functions import places_of
 from ...symbols.torch.operators import Candidate
 from ...system.folders import here
 from ...system.source_files import means_file, search_names
+from ...toolchains.cython.functions import is_extension
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader
 from ..inspect.symbol_policy import SymbolPolicy

@@ -23,9 +23,9 @@ from ...symbols.elf.elf_file import PF_X
 from ...symbols.function_parts import Part, part_at
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse
-from ...symbols.names.other_languages import body_of_wrapper
 from ...symbols.names.symbol import Symbol
 from ...symbols.objfile import Objfile
+from ...toolchains.cython.functions import body_of_wrapper
 from ..inspect.stack_reader import StackReader
 from .stop_points import FunctionCalls
 

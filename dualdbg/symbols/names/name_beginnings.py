@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 
 from ...shared.symbol_table import SymbolTable
+from ...toolchains.cython.functions import has_rust
 from ...toolchains.rust.names import demangle_rust, rust_paths
 from . import cxx_names
 from .cxx_names import ANONYMOUS, TRANSPARENT
 from .demangle import demangle_all
-from .other_languages import has_rust
 
 Known = dict[tuple[str, str], frozenset[str]]
 """A scope, and without one the beginning of names -> the names, of one table: what :func:`continuations` has found."""

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 from ...shared.symbol_table import Entry, SymbolTable
+from ...toolchains.cython.functions import strings_named
 from ...toolchains.rust.names import is_rust
 from .cxx_names import parse
 from .demangle import demangle_all
 from .name_query import Query
-from .other_languages import strings_named
 
 # Strings that are demangled in one go, between two looks at whether there are enough matches.
 _CHUNK = 4096

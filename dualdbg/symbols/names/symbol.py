@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...shared.symbol_table import STT_GNU_IFUNC, STT_TLS, Entry, SymbolTable
+from ...toolchains.cython.functions import spoken
 from . import cxx_names
 from .demangle import demangle
 from .name_query import clone_suffix
-from .other_languages import spoken
 
 _RANK = {"global": 0, "unique": 0, "weak": 1, "local": 2}
 

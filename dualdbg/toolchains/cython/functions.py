@@ -14,12 +14,12 @@ from ...known.binding_layers import RUST_RUNTIME, functions_of_macro, implementa
 from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_WRAPPER
 from ...shared.elf import ElfFile
 from ...shared.symbol_table import SymbolTable
-from ...toolchains.cython.names import ACCESSORS, CythonName, Part, cython_function, is_named
-from ...toolchains.rust.debug_info import is_in_debug_info
-from ...toolchains.rust.names import demangle_rust, is_rust, short_rust_name
-from . import cxx_names
-from .demangle import demangle_all
-from .name_query import Query
+from ...symbols.names import cxx_names
+from ...symbols.names.demangle import demangle_all
+from ...symbols.names.name_query import Query
+from ..rust.debug_info import is_in_debug_info
+from ..rust.names import demangle_rust, is_rust, short_rust_name
+from .names import ACCESSORS, CythonName, Part, cython_function, is_named
 
 _RUSTC = b"rustc version"  # what rustc writes into .comment, which strip leaves in place
 _FORTRAN_RUNTIMES = ("libgfortran", "libflang", "libifcore", "libFortranRuntime", "libnvf")
