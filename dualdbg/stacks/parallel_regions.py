@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 from ..model import NativeFrame
 
-_MARK = " [parallel region]"  # dualdbg/toolchains/cython/functions.py
+_MARK = " [parallel region]"  # dualdbg/toolchains/registry.py
 _STARTS = ("GOMP_parallel", "GOMP_taskloop", "__kmpc_fork_call", "__kmpc_fork_teams")
 
 

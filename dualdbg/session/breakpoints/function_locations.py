@@ -16,9 +16,9 @@ from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import ANONYMOUS, parse, split_component
 from ...symbols.names.cxx_types import canonical_operator
 from ...symbols.names.name_query import Query
-from ...toolchains.cython.functions import has_rust
 from ...toolchains.cython.names import CythonName, cython_function
 from ...toolchains.rust.debug_info import closure_in, meant_in_debug_info
+from ...toolchains.rust.functions import has_rust
 from ...toolchains.rust.names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..inspect.stack_reader import StackReader

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ...known.binding_layers import is_rust_library
 from ...symbols.address_space import LoadedFunction, Module
-from ...toolchains.cython.functions import has_rust
+from ...toolchains.rust.functions import has_rust
 from .function_locations import FunctionAt
 
 # Crates that Rust's library is made with: they come with it into each program.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 
 from ...shared.symbol_table import SymbolTable
-from ...toolchains.cython.functions import has_rust
+from ...toolchains.rust.functions import has_rust
 from ...toolchains.rust.names import demangle_rust, rust_paths
 from . import cxx_names
 from .cxx_names import ANONYMOUS, TRANSPARENT

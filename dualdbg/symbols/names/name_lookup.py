@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 
 from ...shared.symbol_table import Entry, SymbolTable
-from ...toolchains.cython.functions import strings_named
+from ...toolchains.registry import strings_named
 from ...toolchains.rust.names import is_rust
 from .cxx_names import parse
 from .demangle import demangle_all

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...shared.symbol_table import STT_GNU_IFUNC, STT_TLS, Entry, SymbolTable
-from ...toolchains.cython.functions import spoken
+from ...toolchains.registry import function_named
 from . import cxx_names
 from .demangle import demangle
 from .name_query import clone_suffix
@@ -59,7 +59,7 @@ def symbol_of(table: SymbolTable, entry: Entry, library: str, name: str | None =
     if table.is_data(entry):
         kind = "tls" if entry.type == STT_TLS else "data"
     name = demangle(linkage) if name is None else name
-    language, known_as = spoken(table, linkage, name) if kind == "function" else (None, None)
+    language, known_as = function_named(table, linkage, name) if kind == "function" else (None, None)
     return Symbol(
         name=name,
         linkage_name=linkage,

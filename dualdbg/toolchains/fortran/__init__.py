@@ -1,0 +1,1 @@
+"""Fortran: procedures by their names in the source."""
