@@ -12,8 +12,6 @@ from pathlib import Path
 
 from ..known.namespaces import LIBRARIES
 from ..shared.symbol_table import FUNCTIONS, Entry, SymbolTable
-from ..toolchains.cython.functions import cython_name
-from ..toolchains.cython.names import CythonName
 from .elf.eh_frame import FrameTable
 from .elf.elf_file import ElfFile, Section
 from .elf.split_debug import find_debug_file, mini_debug_info
@@ -211,14 +209,6 @@ class Objfile:
     @cached_property
     def _known_scopes(self) -> list[Known]:
         return [{} for _ in self.tables]
-
-    def cython_name(self, name: str) -> CythonName | None:
-        """The function of the author behind a C name of Cython; the function need not be in the symbol table."""
-        for table in self.tables:
-            found = cython_name(table, name)
-            if found is not None:
-                return found
-        return None
 
     def _find(
         self, name: str, exact: bool, wanted: Callable[[SymbolTable, Entry], bool], limit: int | None = None

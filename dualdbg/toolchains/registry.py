@@ -11,13 +11,28 @@ from ..symbols.names.name_query import Query
 from .cython.functions import Cython
 from .fortran.functions import Fortran
 from .rust.functions import Rust
-from .toolchain import NamedFunction, Toolchain
+from .toolchain import HasSymbolTables, NamedFunction, Toolchain
 
 TOOLCHAINS: tuple[Toolchain, ...] = (Rust(), Cython(), Fortran())
+GLUE_SOURCES = tuple(ending for one in TOOLCHAINS for ending in one.glue_sources)
+
+_BY_LANGUAGE = {one.language: one for one in TOOLCHAINS}
+_DEFAULT = Toolchain()
 
 _OUTLINED = re.compile(
     r"(?P<name>.+?)(?: \[clone)?[ .]+(?:\._?)?(?:_?omp_fn|omp_outlined(?:_debug__)?)[.\d]*\]?$"
 )
+
+
+def toolchain_of(language: str | None) -> Toolchain:
+    """Return the toolchain of a frame's or a symbol's language; for C, C++ and the unknown one with all defaults."""
+    return _BY_LANGUAGE.get(language or "", _DEFAULT)
+
+
+def author_of_line(objfile: HasSymbolTables, function: str, file: str | None, line: int) -> str | None:
+    """Return the author's name of a function by its linkage name, if a toolchain says that the line is of its body."""
+    names = (one.author_of_line(objfile, function, file, line) for one in TOOLCHAINS)
+    return next((name for name in names if name is not None), None)
 
 
 def function_named(table: SymbolTable, linkage: str, name: str) -> NamedFunction:

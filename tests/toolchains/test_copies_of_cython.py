@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from dualdbg.symbols.objfile import Objfile
+from dualdbg.toolchains.cython.functions import name_in
 from tests.support import require
 
 # The number of is_prime is told from the length of a scope by the wrapper beside it.
@@ -36,9 +37,11 @@ def test_a_function_of_cython_is_found_by_its_name(suffix: str, tmp_path: Path) 
     (tmp_path / "m.c").write_text("\n".join(lines))
     subprocess.run([compiler, "-shared", "-fPIC", "m.c", "-o", "m.so"], cwd=tmp_path, check=True)
     library = Objfile.open(tmp_path / "m.so")
-    assert [str(library.cython_name(name)) for name in names] == [
-        str(library.cython_name(name.removesuffix(suffix))) for name in names
+    assert [str(name_in(library, name)) for name in names] == [
+        str(name_in(library, name.removesuffix(suffix))) for name in names
     ]
     found = {own: {one.address for one in library.find_functions(own)} for own in NAMES.values()}
     assert {own: len(addresses) for own, addresses in found.items()} == dict.fromkeys(NAMES.values(), 1)
-    assert [name.text for name in map(library.cython_name, names) if name is not None] == list(NAMES.values())
+    assert [name.text for name in (name_in(library, one) for one in names) if name is not None] == list(
+        NAMES.values()
+    )

@@ -101,12 +101,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Objfile
 
     @cache
     def built(name: str) -> Objfile:
-        return _build(folder / name, FILES[name])
+        return build_library(folder / name, FILES[name])
 
     return built
 
 
-def _build(path: Path, names: tuple[str, ...]) -> Objfile:
+def build_library(path: Path, names: tuple[str, ...]) -> Objfile:
     """A library with functions of these linkage names; that of Rust has what rustc writes into each."""
     compiler = require(shutil.which("gcc"), "a C compiler")
     lines = [f'void f{at}(void) __asm__("{one}"); void f{at}(void) {{}}' for at, one in enumerate(names)]

@@ -25,7 +25,7 @@ from ...symbols.names.cxx_names import parse
 from ...symbols.names.symbol import Symbol
 from ...system.source_files import means_file
 from ...toolchains.cython.debug_info import c_functions_meant
-from ...toolchains.cython.functions import body_of_wrapper, is_extension
+from ...toolchains.cython.functions import body_of_wrapper, is_extension, name_in
 from ...toolchains.cython.names import GLUE, CythonName, Part
 from ...toolchains.cython.source_text import MODULE, Function, function_at, is_of
 from ...toolchains.cython.sources import source_of
@@ -148,7 +148,7 @@ class CythonLocations:
             if len(path) == 1 and not is_extension(module.path):
                 continue
             meant = c_functions_meant(module.library.with_debug_info, path)
-            known = [(one, module.library.cython_name(one)) for one in meant]
+            known = [(one, name_in(module.library, one)) for one in meant]
             # What a generator's def says only makes the generator.
             names = [one for one, own in known if own and own.part not in GLUE and own.text not in begun]
             if not names:
@@ -172,7 +172,7 @@ class CythonLocations:
     def _name(self, visit: Visit) -> CythonName | None:
         module = self._image.module_at(visit.address)
         library = module.library if module is not None else None
-        return library.cython_name(visit.function) if library is not None and visit.function else None
+        return name_in(library, visit.function) if library is not None and visit.function else None
 
     def _place(self, visit: Visit) -> CythonPlace:
         name = self._name(visit)

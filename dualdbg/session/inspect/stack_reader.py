@@ -33,8 +33,7 @@ from ...symbols.objfile import Objfile
 from ...symbols.torch.compiled_code import with_program_lines
 from ...system.gdb_versions import finds_same_code_without_types
 from ...system.in_thread import in_thread
-from ...toolchains.cython.names import Part
-from ...toolchains.cython.sources import source_of
+from ...toolchains.registry import toolchain_of
 from ...toolchains.rust.names import demangle_rust, short_rust_name
 from ..engines import NativeEngine
 from ..progress import progress
@@ -322,10 +321,13 @@ class StackReader:
         language = self.image.language_at(frame.pc, is_return=frame.is_call)
         written = "c++" if frame.source_language == PLAIN_CXX else frame.source_language
         module = self.image.module_at(frame.pc)
-        offset = frame.pc - module.bias if module is not None and module.library is not None else None
+        objfile = module.library if module is not None else None
+        offset = frame.pc - module.bias if module is not None and objfile is not None else None
         frame = replace(frame, library=library, source_language=written or language, offset=offset)
-        if language == "cython" and frame.line is not None:
-            return self._of_cython(frame, function)
+        if frame.line is not None:
+            known = toolchain_of(language).frame_named(frame, function, objfile)
+            if known is not None:
+                return known
         # Code that was made while the program runs.
         if library is None and frame.function is not None and not frame.inlined:
             return _of_jit(frame, frame.function)
@@ -334,23 +336,6 @@ class StackReader:
             own = parse(as_in_library(frame.function or "")).short
             function = short_rust_name(rust) if rust is not None else own
         return replace(frame, function=function or None)
-
-    def _of_cython(self, frame: NativeFrame, function: str | None) -> NativeFrame:
-        """A frame in a function of Cython with debug info: what was inlined has its own names and lines.
-
-        A wrapper into which its body was inlined keeps its C name, for the body has a frame of its own.
-        """
-        module = self.image.module_at(frame.pc)
-        c_name = (frame.function or "").partition("(")[0]
-        if module is None or module.library is None or not c_name.startswith("__pyx_"):
-            return frame if frame.inlined else replace(frame, function=function or frame.function)
-        name = module.library.cython_name(c_name)
-        if name is None or name.part is Part.WRAPPER:
-            return replace(frame, function=c_name)
-        # The handling of a function's end, and of errors, has the line of its def.
-        source = source_of(frame.file)
-        begins = source is not None and any(one.first == frame.line for one in source.functions)
-        return replace(frame, function=name.text, source_language="cython", between=frame.between or begins)
 
     def python_threads(self) -> list[PythonThread]:
         """The Python side of every thread. Empty when it cannot be read."""

@@ -13,8 +13,8 @@ from ...backends import events as engine
 from ...backends.events import StopCause
 from ...backends.native import Move
 from ...model import NativeFrame, PythonFrame, Role, Stack
-from ...shared.binding_names import CYTHON_SOURCES
 from ...stacks.roles import is_stub
+from ...toolchains.registry import GLUE_SOURCES, toolchain_of
 from ..stops.facts import UNREAD, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
@@ -224,7 +224,7 @@ def _landed(arrival: Arrival, step: Step) -> Outcome | ArrivalFact:
 
 
 def _other_line_reached(arrival: Arrival) -> Outcome | ArrivalFact:
-    """Control has come to another line of a Cython function."""
+    """Control has come to another line of the author's function."""
     if not arrival.is_of_step:
         return GOES_ON
     return ENDS if arrival.stack is not UNREAD else ArrivalFact.STACK
@@ -288,13 +288,13 @@ def _handler_begins(arrival: Arrival) -> Outcome | ArrivalFact:
 def _is_compilers(top: NativeFrame, left: NativeFrame | None) -> bool:
     """Whether a compiler's own code is here among the author's lines, with lines of the same source.
 
-    Cython comes back to a line after calls of its own functions: the line that was left is no other line.
+    It comes back to a line after calls of its own functions: the line that was left is no other line.
     """
     if top.between:
         return True
-    if top.source_language == "cython" and left is not None:
+    if toolchain_of(top.source_language).steps_by_lines and left is not None:
         return (top.function, top.file, top.line, top.sp) == (left.function, left.file, left.line, left.sp)
-    return top.role is Role.GLUE and (top.file or "").endswith(CYTHON_SOURCES)
+    return top.role is Role.GLUE and (top.file or "").endswith(GLUE_SOURCES)
 
 
 def _is_within_line(arrival: Arrival, top: NativeFrame, step: Step) -> bool:

@@ -22,10 +22,9 @@ from ...symbols.elf.code_references import targets
 from ...symbols.elf.elf_file import PF_X
 from ...symbols.function_parts import Part, part_at
 from ...symbols.gdb_feed.policy import Load
-from ...symbols.names.cxx_names import parse
 from ...symbols.names.symbol import Symbol
 from ...symbols.objfile import Objfile
-from ...toolchains.cython.functions import body_of_wrapper
+from ...toolchains.registry import toolchain_of
 from ..inspect.stack_reader import StackReader
 from .stop_points import FunctionCalls
 
@@ -124,7 +123,7 @@ class CodeOfInterest:
         return self._bodies[key]
 
     def inlined_bodies(self, address: int) -> list[tuple[int, int, str]]:
-        """Start and end of a wrapper of Cython or PyO3, and what the user's function that was inlined into it may be
+        """Start and end of a wrapper, and what the user's function that was inlined into it may be
         called in debug info.
 
         Nothing for any other function, and without debug info.
@@ -135,7 +134,8 @@ class CodeOfInterest:
         symbol = module.library.symbol_at(address - module.bias)
         if symbol is None or symbol.address + module.bias != address:
             return []
-        return [(address, symbol.end + module.bias, body) for body in _inlined_into(symbol)]
+        bodies = toolchain_of(symbol.language).bodies_inlined(symbol.name)
+        return [(address, symbol.end + module.bias, body) for body in bodies]
 
     def module_at(self, address: int) -> Module | None:
         """The mapped file at an address, where it can be read."""
@@ -237,15 +237,6 @@ class CodeOfInterest:
             for entry in table.with_values({address - module.bias})
         )
         return not any(is_library_code(linkage) for linkage in linkage_names)
-
-
-def _inlined_into(symbol: Symbol) -> tuple[str, ...]:
-    """What a function is called that the compiler may have put into a wrapper."""
-    if symbol.language == "rust":
-        return functions_of_macro(symbol.name)
-    name = parse(symbol.name).short
-    body = body_of_wrapper(name)
-    return (body,) if body != name else ()
 
 
 def _body_behind(address: int, module: Module) -> int:

@@ -9,8 +9,7 @@ from ...backends.native import AskingGdb
 from ...errors import CommandError
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ...shared.requests.code import FindCalls, FindOtherLines, Visit
-from ...toolchains.cython.source_text import function_at, is_of
-from ...toolchains.cython.sources import source_of
+from ...toolchains.registry import author_of_line
 from ..inspect.inferior_evaluation import NotSound, check_sound
 from ..stops.facts import Unread
 from .code_of_interest import CodeOfInterest
@@ -142,19 +141,15 @@ class GroundReader:
         ground.lines = tuple(place for place in places if place is not None)
 
     def _place(self, visit: Visit) -> LinePlace | None:
-        """None where the line is none of the function's: Cython adds code with lines of all kinds."""
+        """None where the line is none of the function's: compilers add code with lines of all kinds."""
         module = self._code.module_at(visit.address)
         if module is None or module.library is None or visit.function is None or visit.line is None:
             return None
-        name, source = module.library.cython_name(visit.function), source_of(visit.file)
+        name = author_of_line(module.library, visit.function, visit.file, visit.line)
         if name is None:
             return None
-        if source is not None:
-            owner = function_at(source.functions, visit.line)
-            if not is_of(name, owner) or (owner is not None and owner.first == visit.line):
-                return None
         inlined = visit.function if visit.is_inlined else None
-        return LinePlace(visit.address, name.text, visit.line, inlined, visit.is_inner)
+        return LinePlace(visit.address, name, visit.line, inlined, visit.is_inner)
 
     async def _calls(self, ground: NativeGround) -> None:
         assert not isinstance(ground.stack, Unread)

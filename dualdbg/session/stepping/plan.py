@@ -13,6 +13,7 @@ from ...backends.native import Move
 from ...errors import WrongState
 from ...model import NativeFrame, PythonFrame, Stack, Stop
 from ...snapshot.cpython.held_process import Attachment
+from ...toolchains.registry import toolchain_of
 from ..stops.facts import UNREAD, PythonHold, Unread
 from .step import CONTINUE, NATIVE_MOVES, Step
 from .step_frames import (
@@ -58,7 +59,7 @@ class NativeGround:
     breakpoints, while debugpy has not taken it. ``attachment``: whether the thread may run Python. ``is_sound``: Python
     code can be run in the thread as it stands. ``may_call_python``: debugpy can be armed in the thread now. ``exit``:
     the frame of the interpreter to which the native code returns in the end. ``calls``: what the function calls, as far
-    as gdb can tell. ``lines``: where control comes to lines of the Cython function. ``pads``: the handlers of the
+    as gdb can tell. ``lines``: where control comes to other lines of the function. ``pads``: the handlers of the
     native code above the innermost Python function. ``caller``: the native frame that called the innermost Python
     function, where a step may end in it.
     """
@@ -290,9 +291,9 @@ def _from_native_code(
 
 
 def _steps_by_lines(step: Step) -> bool:
-    """Whether the step ends where control comes to another line: in Cython, whose line tables tell gdb too little."""
+    """Whether the step ends where control comes to another line: where line tables tell gdb too little."""
     top = step.top
-    return step.kind in NATIVE_MOVES and top is not None and top.source_language == "cython"
+    return step.kind in NATIVE_MOVES and top is not None and toolchain_of(top.source_language).steps_by_lines
 
 
 def _other_lines(step: Step, ground: NativeGround, direct: NativeFrame | None) -> OtherLines | None:

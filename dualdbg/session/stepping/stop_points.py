@@ -53,7 +53,7 @@ class Left:
 
 @dataclass(frozen=True)
 class LinePlace:
-    """Where control comes to a line of a Cython function. ``function``: its author's name; ``inlined``: its C name,
+    """Where control comes to a line of a function. ``function``: its author's name; ``inlined``: its linkage name,
     where it was inlined. ``is_inner``: into the function that is stepped.
     """
 

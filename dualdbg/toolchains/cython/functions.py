@@ -8,13 +8,16 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ...known.binding_layers import implementation_of
-from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_WRAPPER
+from ...model import NativeFrame
+from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_SOURCES, CYTHON_WRAPPER
 from ...shared.symbol_table import SymbolTable
 from ...symbols.names import cxx_names
 from ...symbols.names.demangle import demangle_all
 from ...symbols.names.name_query import Query
-from ..toolchain import NamedFunction, Toolchain
+from ..toolchain import HasSymbolTables, NamedFunction, Toolchain
 from .names import ACCESSORS, CythonName, Part, cython_function, is_named
+from .source_text import function_at, is_of
+from .sources import source_of
 
 _CYTHON = b"__pyx_"
 _PART = re.compile(rb"\.(?:cold|part)\b|omp_(?:fn|outlined)")  # what the compiler has taken out of a function
@@ -25,6 +28,8 @@ class Cython(Toolchain):
     """Cython's answers: its C functions carry the author's names, and have lines of many kinds."""
 
     language = "cython"
+    glue_sources = CYTHON_SOURCES
+    steps_by_lines = True
 
     def function_named(self, table: SymbolTable, linkage: str, name: str) -> NamedFunction | None:
         """Return the author's name; a function that passes a call on has none."""
@@ -41,6 +46,43 @@ class Cython(Toolchain):
         if all(map(str.isidentifier, path)) and (len(path) > 1 or is_extension(table.elf.path)):
             return _cython_strings(table, path)
         return {}
+
+    def frame_named(
+        self, frame: NativeFrame, function: str | None, objfile: HasSymbolTables | None
+    ) -> NativeFrame:
+        """Return the frame of the author's function: what was inlined has its own names and lines.
+
+        A wrapper into which its body was inlined keeps its C name, for the body has a frame of its own.
+        """
+        c_name = (frame.function or "").partition("(")[0]
+        if objfile is None or not c_name.startswith("__pyx_"):
+            return frame if frame.inlined else replace(frame, function=function or frame.function)
+        name = name_in(objfile, c_name)
+        if name is None or name.part is Part.WRAPPER:
+            return replace(frame, function=c_name)
+        # The handling of a function's end, and of errors, has the line of its def.
+        source = source_of(frame.file)
+        begins = source is not None and any(one.first == frame.line for one in source.functions)
+        return replace(frame, function=name.text, source_language="cython", between=frame.between or begins)
+
+    def bodies_inlined(self, name: str) -> tuple[str, ...]:
+        """Return the C name of the body behind a wrapper."""
+        short = _short(name)
+        body = body_of_wrapper(short)
+        return (body,) if body != short else ()
+
+    def author_of_line(
+        self, objfile: HasSymbolTables, function: str, file: str | None, line: int
+    ) -> str | None:
+        """Return None where the line is none of the function's: Cython adds code with lines of all kinds."""
+        name, source = name_in(objfile, function), source_of(file)
+        if name is None:
+            return None
+        if source is not None:
+            owner = function_at(source.functions, line)
+            if not is_of(name, owner) or (owner is not None and owner.first == line):
+                return None
+        return name.text
 
 
 def is_extension(path: str) -> bool:
@@ -75,6 +117,12 @@ def _of_types(texts: Iterable[str]) -> set[str]:
     """Of the C functions that belong to one function of the author, those for one combination of fused types each."""
     typed = {name for text in texts if CYTHON_FUSED in (name := _written(_short(text)))}
     return typed | {body_of_wrapper(name) for name in typed}
+
+
+def name_in(objfile: HasSymbolTables, name: str) -> CythonName | None:
+    """Return the author's function behind a C name in a library; the function need not be in a symbol table."""
+    names = (cython_name(table, name) for table in objfile.tables)
+    return next((one for one in names if one is not None), None)
 
 
 def cython_name(table: SymbolTable, name: str) -> CythonName | None:

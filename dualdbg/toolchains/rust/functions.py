@@ -27,6 +27,10 @@ class Rust(Toolchain):
             return "rust", _rust_name(table, name)
         return ("rust", None) if RUST_RUNTIME.match(linkage) and has_rust(table.elf) else None
 
+    def bodies_inlined(self, name: str) -> tuple[str, ...]:
+        """Return the functions behind what PyO3's macros make."""
+        return functions_of_macro(name)
+
     def strings_named(self, table: SymbolTable, query: Query) -> dict[int, str]:
         """Return the functions whose path, or the end of it, was typed."""
         return _rust_strings(table, query) if has_rust(table.elf) else {}
