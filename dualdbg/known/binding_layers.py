@@ -9,16 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..shared.binding_names import (
-    CYTHON_AUTHORS,
-    CYTHON_DEF,
-    CYTHON_FUSED,
-    CYTHON_GETTER,
-    CYTHON_SETTER,
-    CYTHON_WRAPPER,
-    without_types,
-)
-from ..toolchains.cython.names import constructor, cython_function
+from ..shared.toolchains.cython import CYTHON_AUTHORS, CYTHON_FUSED
+from ..toolchains.cython.names import constructor, implementation_of
 
 
 @dataclass(frozen=True)
@@ -125,10 +117,6 @@ CASTER_OF_POINTER = re.compile(r"func_create<\w+, \w+, (?:[^{}]*?\(\*&?\)\(|nano
 
 _PYBIND11_CASTER = "pybind11::cpp_function::initialize<"
 _NOT_IMPLEMENTED = re.compile(r"TypeError_to_NotImplemented_<&([\w:]+)>")
-_CYTHON_WRAPPER = re.compile(
-    CYTHON_WRAPPER + rf"(?P<scope>(?:(?!{CYTHON_FUSED})\w)*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)"
-)
-_CYTHON_PROPERTY = re.compile(f"(?P<kind>{CYTHON_GETTER}|{CYTHON_SETTER})" + r"(?P<scope>\w*\d\w*)")
 _IMPLEMENTATION = re.compile(r"^.*::<impl ([\w:]+)(?:<.*>)?>::$")  # a method by the legacy name of its impl
 _PYO3_WRAPPER = re.compile(r"(?P<scope>.*::)__py(?:function_(?P<function>\w+)|method_(?P<method>\w+)__)$")
 
@@ -203,25 +191,3 @@ def operand_of(name: str) -> str | None:
     """The binding of an operator (``a + b``) behind PyTorch's wrapper, which turns TypeError into NotImplemented."""
     match = _NOT_IMPLEMENTED.search(name)
     return match[1] if match is not None else None
-
-
-def implementation_of(name: str) -> str | None:
-    """The name of the function in which Cython puts a body, from the name of the wrapper that takes the arguments.
-
-    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: numbered in one sequence, 0 is left out.
-    """
-    match = _CYTHON_WRAPPER.match(without_types(name))
-    if match is None:
-        return _body_of_property(name)
-    number = int(match["number"]) - 1
-    return f"{CYTHON_DEF}{match['scope']}_{number or ''}{match['name']}"
-
-
-def _body_of_property(name: str) -> str | None:
-    """``__pyx_getprop_1m_3Box_size`` -> ``__pyx_pf_1m_3Box_4size___get__``."""
-    match = _CYTHON_PROPERTY.match(name)
-    function = cython_function(match[0]) if match is not None else None
-    if match is None or function is None:
-        return None
-    *_, size, accessor = function.path
-    return f"{CYTHON_DEF}{match['scope'].removesuffix(size)}{len(size)}{size}_{accessor}"

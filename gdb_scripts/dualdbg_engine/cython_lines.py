@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any, Container, Iterator, NamedTuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
 from dualdbg_shared.producers import is_optimized
+from dualdbg_shared.toolchains.cython import CYTHON_SOURCES, is_cython_authors
 
 from . import blocks, control_flow, function_locations
 from .control_flow import reached

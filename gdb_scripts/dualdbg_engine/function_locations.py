@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, Iterator, NamedTuple, Sequence
 
 import gdb
-from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.producers import is_optimized
 from dualdbg_shared.requests.code import FindFunctionBody, FindFunctionInstances, FunctionAddress
+from dualdbg_shared.toolchains.cython import is_cython_authors
 
 from . import control_flow
 from .blocks import (

@@ -6,7 +6,6 @@ from typing import Any, Iterable
 
 import gdb
 from dualdbg_helpers import cython_frames
-from dualdbg_shared.binding_names import is_cython_authors
 from dualdbg_shared.console_text import plain
 from dualdbg_shared.requests.threads import (
     FrameRow,
@@ -24,6 +23,7 @@ from dualdbg_shared.requests.threads import (
     SignalHandling,
     WasSentByTerminal,
 )
+from dualdbg_shared.toolchains.cython import is_cython_authors
 
 from . import cython_lines, source_lines
 from .blocks import is_same, shown_function

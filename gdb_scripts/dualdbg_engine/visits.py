@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Sequence
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_CDEF, is_cython_authors, without_types
 from dualdbg_shared.requests.code import FindFunctionVisits, FindInstanceVisits, FindLineVisits, Visit
+from dualdbg_shared.toolchains.cython import CYTHON_CDEF, is_cython_authors, without_types
 
 from . import blocks, control_flow, function_code, function_locations, inlined_calls, symbols
 from .control_flow import reached

@@ -6,7 +6,7 @@ import re
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import gdb
-from dualdbg_shared.binding_names import CYTHON_SOURCES, is_cython_authors
+from dualdbg_shared.toolchains.cython import CYTHON_SOURCES, is_cython_authors
 
 _VARIABLE = "__pyx_v_"  # Cython/Compiler/Naming.py: var_prefix
 _CLOSURE = "__pyx_cur_scope"

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ...model import Location
-from ...shared.binding_names import CYTHON_GENERATOR
 from ...shared.requests.code import (
     FindFunctionVisits,
     FindInstanceVisits,
@@ -19,6 +18,7 @@ from ...shared.requests.code import (
     FindLineVisits,
     Visit,
 )
+from ...shared.toolchains.cython import CYTHON_GENERATOR
 from ...symbols.address_space import AddressSpace, LoadedFunction, Module
 from ...symbols.gdb_feed.policy import Load
 from ...symbols.names.cxx_names import parse

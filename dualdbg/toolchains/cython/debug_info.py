@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...shared.binding_names import CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER, without_types
 from ...shared.elf import ElfFile
+from ...shared.toolchains.cython import CYTHON_CDEF, CYTHON_DEF, CYTHON_WRAPPER, without_types
 from ...symbols.elf.debug_names import debug_strings
 from .names import Part, cython_function, is_named
 

@@ -7,15 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePath
 
-from ...known.binding_layers import implementation_of
 from ...model import NativeFrame
-from ...shared.binding_names import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_SOURCES, CYTHON_WRAPPER
 from ...shared.symbol_table import SymbolTable
+from ...shared.toolchains.cython import CYTHON_FUSED, CYTHON_GENERATOR, CYTHON_SOURCES, CYTHON_WRAPPER
 from ...symbols.names import cxx_names
 from ...symbols.names.demangle import demangle_all
 from ...symbols.names.name_query import Query
 from ..toolchain import HasSymbolTables, NamedFunction, Toolchain
-from .names import ACCESSORS, CythonName, Part, cython_function, is_named
+from .names import ACCESSORS, CythonName, Part, cython_function, implementation_of, is_named
 from .source_text import function_at, is_of
 from .sources import source_of
 

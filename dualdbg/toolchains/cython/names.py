@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
-from ...shared.binding_names import (
+from ...shared.toolchains.cython import (
     CYTHON_CDEF,
     CYTHON_DEF,
     CYTHON_FUSED,
@@ -64,6 +64,10 @@ _ACCESSOR_OF = {CYTHON_GETTER: "__get__", CYTHON_SETTER: "__set__"}
 _FUNCTION = re.compile(rf"(?P<part>{'|'.join(_PARTS)})(?P<rest>\d.*)", re.DOTALL)
 _MODULE = re.compile(rf"{CYTHON_MODULE}(\w+)")
 _FUSED = re.compile(r"__pyx_fuse_\d+(?:_\d+)*(?=[^\W\d])")
+_WRAPPER = re.compile(
+    CYTHON_WRAPPER + rf"(?P<scope>(?:(?!{CYTHON_FUSED})\w)*)_(?P<number>\d+)(?P<name>[^\W\d]\w*)"
+)
+_PROPERTY = re.compile(f"(?P<kind>{CYTHON_GETTER}|{CYTHON_SETTER})" + r"(?P<scope>\w*\d\w*)")
 _NUMBERED = re.compile(r"(\d*)([^\W\d]\w*)")
 
 
@@ -159,3 +163,25 @@ def _is_number(before: str, rest: str, inner: str, part: Part, exists: Callable[
     ):
         return False
     return not inner[:1].isdigit() and not scope[1][0].isupper() and inner not in ACCESSORS
+
+
+def implementation_of(name: str) -> str | None:
+    """The name of the function in which Cython puts a body, from the name of the wrapper that takes the arguments.
+
+    ``__pyx_pw_6module_3add(...)`` -> ``__pyx_pf_6module_2add``: numbered in one sequence, 0 is left out.
+    """
+    match = _WRAPPER.match(without_types(name))
+    if match is None:
+        return _body_of_property(name)
+    number = int(match["number"]) - 1
+    return f"{CYTHON_DEF}{match['scope']}_{number or ''}{match['name']}"
+
+
+def _body_of_property(name: str) -> str | None:
+    """``__pyx_getprop_1m_3Box_size`` -> ``__pyx_pf_1m_3Box_4size___get__``."""
+    match = _PROPERTY.match(name)
+    function = cython_function(match[0]) if match is not None else None
+    if match is None or function is None:
+        return None
+    *_, size, accessor = function.path
+    return f"{CYTHON_DEF}{match['scope'].removesuffix(size)}{len(size)}{size}_{accessor}"
