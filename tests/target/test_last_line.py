@@ -65,7 +65,7 @@ print(json.dumps(answers))
 
 @pytest.mark.parametrize("version", python_versions.NAMES)
 def test_what_follows(version: str) -> None:
-    module = ROOT / "dualdbg/target/bootstrap/dualdbg_last_line.py"
+    module = ROOT / "dualdbg/target/bootstrap/pydevd_patches/dualdbg_last_line.py"
     python = str(support.other_interpreter(version))
     told = subprocess.run(
         [python, "-I", "-c", ASK, str(module), json.dumps([*SOURCES])],

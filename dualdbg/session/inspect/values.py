@@ -31,7 +31,7 @@ from . import deferred
 from .python_objects import PAGE, Fetch, MemoryValues, rest
 
 EVALUATION_DEADLINE = patient(3600.0)
-# In the target: dualdbg/target/bootstrap/dualdbg_steps.py.
+# In the target: dualdbg/target/bootstrap/pydevd_patches/dualdbg_steps.py.
 _RETURNED_NOW = "__import__('pydevd').dualdbg_presentation.beside('dualdbg_steps').returned()"
 _NOTHING = "NothingReturned"  # a class there
 _NOT_KNOWN = "<not known>"

@@ -36,7 +36,7 @@ class SessionGone(Exception):
 
 def start_first_thread() -> None:
     """Start our thread, by a function of dualdbg_signals.py: what is slow, as imports are, happens in that thread."""
-    path = os.path.join(settings["bootstrap"], "dualdbg_signals.py")
+    path = os.path.join(settings["bootstrap"], "pydevd_patches", "dualdbg_signals.py")
     names: dict[str, Any] = {}
     with open(path, "rb") as file:
         exec(compile(file.read(), path, "exec"), names)
@@ -236,7 +236,7 @@ def connect(functions: Any) -> None:
     pydevd.start_client = lambda host, port: connection
     forget_stops_and_steps()
     if sys.version_info < (3, 12):
-        functions.load_beside("dualdbg_native_threads").install(pydevd)
+        functions.load_beside("pydevd_patches/dualdbg_native_threads").install(pydevd)
     tracing = _thread.allocate_lock()
     pydevd.PyDB = attached(pydevd, functions, tracing)
     with tracing:

@@ -91,11 +91,14 @@ def evaluate(argument: str) -> str:
 
 
 def beside(name: str) -> Any:
-    """Another file of this folder as a module that the program does not see; it is run when it is first needed."""
+    """Another file of this folder, or a patch of pydevd, as a module that the program does not see.
+
+    It is run when it is first needed.
+    """
     if name not in _modules:
         from importlib import util
 
-        path = os.path.join(HERE, name + ".py")
+        path, source = _sources[name]
         spec: Any = util.spec_from_file_location(name, path)
         module: Any = util.module_from_spec(spec)
         module.beside = beside
@@ -103,21 +106,23 @@ def beside(name: str) -> Any:
         try:
             spec.loader.exec_module(module)
         except OSError:  # the program has become another user since, or is in a root of its own
-            exec(compile(_sources[name], path, "exec"), module.__dict__)
+            exec(compile(source, path, "exec"), module.__dict__)
         _modules[name] = module
     return _modules[name]
 
 
 def keep_sources() -> None:
-    """Read the files of this folder while that is possible."""
-    for name in os.listdir(HERE):
-        if name.startswith("dualdbg_") and name.endswith(".py"):
-            with open(os.path.join(HERE, name), "rb") as file:
-                _sources[name[: -len(".py")]] = file.read()
+    """Read the files of this folder, and the patches of pydevd, while that is possible."""
+    for folder in (HERE, os.path.join(HERE, "pydevd_patches")):
+        for name in os.listdir(folder):
+            if name.startswith("dualdbg_") and name.endswith(".py"):
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    _sources[name[: -len(".py")]] = path, file.read()
 
 
 _modules: dict[str, Any] = {}
-_sources: dict[str, bytes] = {}
+_sources: dict[str, tuple[str, bytes]] = {}  # by name: the path and what is there
 keep_sources()
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dualdbg.target.bootstrap import dualdbg_kinds as kinds
     from dualdbg.target.bootstrap import dualdbg_paths as paths
-    from dualdbg.target.bootstrap import dualdbg_steps as steps
+    from dualdbg.target.bootstrap.pydevd_patches import dualdbg_steps as steps
 else:
     kinds = globals()["beside"]("dualdbg_kinds")  # whoever loads this file puts ``beside`` there
     paths = globals()["beside"]("dualdbg_paths")

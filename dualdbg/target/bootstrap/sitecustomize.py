@@ -181,7 +181,7 @@ def import_pydevd(package: str, pycache: str | None) -> Any:
         with threads.Unnumbered():
             __import__("debugpy._vendored.force_pydevd")
             pydevd: Any = __import__("pydevd")
-        pydevd.dualdbg_signals = load_beside("dualdbg_signals")
+        pydevd.dualdbg_signals = load_beside("pydevd_patches/dualdbg_signals")
         threads.keep_those_of_pydevd_apart(pydevd.dualdbg_signals)
         api.install(debugpy, pydevd, earlier, load_beside, follow_place() is not None)
     finally:
@@ -405,9 +405,9 @@ def connect(settings: dict[str, Any], debugger: Any = quick_debugger) -> None:
     pydevd.PyDB.program_goes_on = settings.get("host", False)
     pydevd.PyDB.waits_at_exit = True
     if sys.version_info < (3, 12):
-        load_beside("dualdbg_settrace").install()
+        load_beside("pydevd_patches/dualdbg_settrace").install()
         changes().trace_without_helper_threads()
-        load_beside("dualdbg_native_threads").install(pydevd)
+        load_beside("pydevd_patches/dualdbg_native_threads").install(pydevd)
     settrace(pydevd, settings)
     if imports is not None:
         patched = load_beside("dualdbg_patched")

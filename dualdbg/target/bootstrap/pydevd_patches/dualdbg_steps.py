@@ -1,4 +1,6 @@
-"""Runs in the target: keeps the steps that pydevd loses.
+"""pydevd loses steps. Reports: docs/upstream/step-out-by-exception, next-over-return, return-value-of-raise.
+
+Runs in the target.
 
 A step in a function that an exception leaves ends in the caller, on the line that called. Up to CPython 3.11 pydevd
 takes such an end of a generator or a coroutine for a pause, on any line but one that returns (trace_dispatch in

@@ -1,4 +1,7 @@
-"""Runs in the target: threads of the debugger take no signal that the program waits for. CPython 3.8 and later."""
+"""pydevd's threads take signals that the program blocks. Report: docs/upstream/blocked-signals.
+
+Runs in the target. CPython 3.8 and later.
+"""
 
 from __future__ import annotations
 

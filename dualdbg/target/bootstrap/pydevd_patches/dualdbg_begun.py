@@ -1,4 +1,6 @@
-"""Runs in the target, from Python 3.12 on: breakpoints that are set while a generator or a coroutine of theirs waits.
+"""pydevd passes breakpoints that are set while a generator waits. Report: docs/upstream/generator-waits.
+
+Runs in the target, from Python 3.12 on.
 
 pydevd has the lines of a function told where the function begins, and of those that are on a stack when a breakpoint
 is set. One that waits is in neither: it has begun, and is on no stack (``_start_method_event`` and

@@ -1,4 +1,6 @@
-"""Runs in the target, up to Python 3.11: trace threads that native code starts, from their first Python frame on.
+"""pydevd does not trace threads that native code starts, up to Python 3.11.
+
+Runs in the target: traces them from their first Python frame on.
 
 sys.settrace serves one thread. pydevd calls it in each thread that Python starts, but a thread of C++ that calls back
 into Python was not traced, and passed all breakpoints (microsoft/vscode-python#14098). Its new thread state takes the

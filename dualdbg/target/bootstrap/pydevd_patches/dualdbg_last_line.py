@@ -1,4 +1,6 @@
-"""Runs in the target: lets ``breakpoint()`` stop where no line may follow it.
+"""pydevd passes a ``breakpoint()`` behind which no line comes. Report: docs/upstream/breakpoint-on-last-line.
+
+Runs in the target.
 
 pydevd makes a step of it: it stops at the next line that the program comes to (_locked_settrace in pydevd.py). Behind
 the last one there is none, and the program would end without a stop. So the stop is on the line of the call itself

@@ -1,4 +1,6 @@
-"""Runs in the target, from Python 3.12 on: answers of callbacks for events that were true when the callback began.
+"""pydevd disables an event at a place that has been asked for while its callback ran, from Python 3.12 on.
+
+Runs in the target.
 
 A callback of sys.monitoring answers DISABLE where nothing is wanted at its place, and hears of it again only after
 ``restart_events()``. What is wanted may change while it runs in one thread: another one sets a breakpoint or begins a

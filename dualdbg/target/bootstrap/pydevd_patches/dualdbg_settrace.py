@@ -1,4 +1,6 @@
-"""Runs in the target, up to Python 3.11: sys.settrace for pydevd and for us, where another thread is just calling it.
+"""pydevd ends a new thread of the program by RuntimeError if another one is in sys.settrace, up to Python 3.11.
+
+Runs in the target: tries again.
 
 CPython 3.11 refuses that with a RuntimeError, for one flag serves all threads (``_PyEval_SetTrace`` in ceval.c): an
 audit hook of the program is asked meanwhile, and lets other threads run, as all Python code does. A thread that was

@@ -1,4 +1,6 @@
-"""Runs in the target: what pydevd asks of an exception, and of the class of a method, without running their code.
+"""pydevd runs the program's code to ask for an exception's text and type, and for the class of a method.
+
+Runs in the target: the same is read from their memory.
 
 CPython 3.8 and later.
 """
