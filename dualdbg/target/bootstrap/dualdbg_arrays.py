@@ -239,7 +239,7 @@ def _reference(reader: Any, kind: Any, value: Any, level: int) -> str:
         return "<weakref at 0x%x; dead>" % id(value)
     of = reader.kind(referent)
     name = of.name
-    if sys.version_info >= (3, 13) or not of.is_heap:
+    if sys.version_info >= (3, 13) or not of.is_heap or of.is_immutable:
         name = of.full_name[len("__main__.") :] if of.full_name.startswith("__main__.") else of.full_name
     own = _name_of_referent(reader, of, referent)
     shown = " (%s)" % own if type(own) is str else ""
@@ -299,6 +299,11 @@ def _composed(kind: Any) -> Any:
     name = "ReferenceType" if module == "weakref" else kind.name
     write = _COMPOSED.get((module, name))
     return write if write is not None and offered(module, name) is kind.type else None
+
+
+def is_composed(kind: Any) -> bool:
+    """Whether :func:`text` is made of the texts of parts, each of which is cut already."""
+    return _composed(kind) is not None
 
 
 def _holds_only_plain(reader: Any, kind: Any, value: Any) -> bool:

@@ -27,7 +27,7 @@ ARGUMENTS: Any = BaseException.__dict__["args"].__get__
 _GROUP = getattr(builtins, "BaseExceptionGroup", None)  # CPython 3.11 and later
 TEXT_OF_GROUP: Any = _GROUP.__dict__["__str__"] if _GROUP is not None else None
 
-HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+IMMUTABLE_TYPE, HEAP_TYPE = 1 << 8, 1 << 9  # Py_TPFLAGS_IMMUTABLETYPE (3.10 and later), Py_TPFLAGS_HEAPTYPE
 SLOT = type(object.__repr__)  # wrapper_descriptor: a method in C
 CLASS_METHOD = types.ClassMethodDescriptorType
 MEMBER, GETSET = types.MemberDescriptorType, types.GetSetDescriptorType
@@ -88,6 +88,7 @@ class Kind:
         self.name = name_of(type_)
         self.qualname = qualname_of(type_)
         self.is_heap = bool(FLAGS(type_) & HEAP_TYPE)
+        self.is_immutable = bool(FLAGS(type_) & IMMUTABLE_TYPE)  # of types in C alone
         self.entries: Dict[str, Tuple[type, Any]] = {}
         for base in self.mro:
             for name, entry in NAMESPACE(base).items():

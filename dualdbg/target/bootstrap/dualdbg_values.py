@@ -7,6 +7,7 @@ base. The text of each built-in type is written by dualdbg_writers.py. CPython 3
 from __future__ import annotations
 
 import collections
+import sys
 from itertools import islice
 
 TYPE_CHECKING = False
@@ -35,6 +36,8 @@ class Reader:
     ``whole``: strings are not cut. ``hexadecimal``: integers are written so. ``raw``: a string without quotes.
     ``libraries`` is the module dualdbg_arrays.
     """
+
+    minor = sys.version_info[1]
 
     def __init__(
         self, libraries: Any, whole: bool = False, hexadecimal: bool = False, raw: bool = False
@@ -70,7 +73,7 @@ class Reader:
         kind = self.kind(value)
         known: Optional[str] = self.libraries.text(kind, value, self, level)
         if known is not None:
-            return self.cut(known, level)
+            return known if self.libraries.is_composed(kind) else self.cut(known, level)
         if kind.writer is not None:
             return str(kind.writer(self, value, level))
         return self.plain(kind, value)
@@ -88,6 +91,37 @@ class Reader:
     def plain(self, kind: Kind, value: Any) -> str:
         """A value as object.__repr__ would show it."""
         return "<%s object at 0x%x>" % (kind.full_name, id(value))
+
+    # -- what dualdbg_shared.object_text asks; an object stands for itself ----------------------------
+
+    def plain_text(self, value: Any) -> str:
+        return self.plain(self.kind(value), value)
+
+    def entries(self, value: Any) -> List[Tuple[Any, Any]]:
+        """Keys and values of a dict; nothing of another object."""
+        return list(dict.items(value)) if type(value) is dict else []
+
+    def class_entry(self, value: Any, name: str) -> Any:
+        return self.kind(value).entry(name)
+
+    def class_names(self, value: Any) -> Tuple[Optional[str], str]:
+        class_ = value if kinds.is_class(value) else type(value)
+        return kinds.module_of(class_), kinds.name_of(class_)
+
+    def string(self, value: Any) -> Optional[str]:
+        return value if type(value) is str else None
+
+    def integer(self, value: Any) -> Optional[int]:
+        return value if type(value) is int else None
+
+    def is_none(self, value: Any) -> bool:
+        return value is None
+
+    def dataclass_of(self, member: Any, value: Any) -> Optional[str]:
+        kind = self.kind(value)
+        return kind.qualname if writers.is_dataclass(kind) and self.kind(member).has(kind.type) else None
+
+    # -- bounds ---------------------------------------------------------------------------------------
 
     def limit(self, level: int) -> int:
         """How many characters of a string are shown: fewer inside of a container."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import gc
 import sys
 import types
 
@@ -15,11 +16,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Dict, List, Optional, Tuple
 
+    from dualdbg_shared import object_text as texts
+
     from dualdbg.target.bootstrap import dualdbg_kinds as kinds
     from dualdbg.target.bootstrap.dualdbg_kinds import Kind, Writer
     from dualdbg.target.bootstrap.dualdbg_values import Reader
 else:
     kinds = globals()["beside"]("dualdbg_kinds")  # whoever loads this file puts ``beside`` there
+    texts = globals()["beside"]("../../shared/object_text")
 
 _ORDERS = kinds.ids(bool, int, float), kinds.ids(str)  # types whose values can be compared with each other
 
@@ -158,16 +162,15 @@ def _view(reader: Reader, value: Any, level: int) -> str:
 
 
 def _proxy(reader: Reader, value: Any, level: int) -> str:
-    return "mappingproxy(...)"  # what it stands for may be any mapping of the program
+    """It stands for one mapping, and nothing but the garbage collector tells which."""
+    held = gc.get_referents(value)
+    return "mappingproxy(%s)" % (reader.text(held[0], level + 1) if held else "...")
 
 
 def _type(reader: Reader, value: Any, level: int) -> str:
-    if _is_enum(type(value)):
-        is_flag = sys.version_info >= (3, 11) and any(one is enum.Flag for one in kinds.MRO(value))
-        return "<%s %r>" % ("flag" if is_flag else "enum", kinds.name_of(value))
-    module = kinds.module_of(value)
-    name = kinds.qualname_of(value)
-    return "<class '%s'>" % (name if module in ("builtins", None) else "%s.%s" % (module, name))
+    is_flag = any(one is enum.Flag for one in kinds.MRO(value))
+    module, name, qualname = kinds.module_of(value), kinds.name_of(value), kinds.qualname_of(value)
+    return texts.class_text(module, name, qualname, _is_enum(type(value)), is_flag, reader.minor)
 
 
 def _is_enum(meta: type) -> bool:
@@ -177,7 +180,10 @@ def _is_enum(meta: type) -> bool:
 
 def _method(reader: Reader, value: Any, level: int) -> str:
     function = value.__func__
-    name = str.__str__(function.__qualname__) if kinds.is_of(function, kinds.FUNCTIONS) else "?"
+    if kinds.is_class(function):
+        name = kinds.qualname_of(function)
+    else:
+        name = str.__str__(function.__qualname__) if kinds.is_of(function, kinds.FUNCTIONS) else "?"
     owner = value.__self__
     shown = _type(reader, owner, level) if kinds.is_class(owner) else reader.text(owner, level + 1)
     return "<bound method %s of %s>" % (name, shown)
@@ -197,45 +203,7 @@ def _builtin(reader: Reader, value: Any, level: int) -> str:
 def _module(reader: Reader, value: Any, level: int) -> str:
     members: Any = types.ModuleType.__dict__
     table = members["__dict__"].__get__(value)
-    known = {name: one for name, one in list(dict.items(table)) if type(name) is str}
-    how = _made_by(known.get("__loader__")) if sys.version_info < (3, 10) else None
-    spec = known.get("__spec__") if how is None else None
-    origin = None
-    if spec is not None:
-        known = dict(reader.fields(spec))
-        has_place, origin = known.get("_set_fileattr") is True, known.get("origin")
-        known = {"__name__": known.get("name"), "__loader__": known.get("loader")}
-        if has_place and origin is not None:
-            known["__file__"] = origin
-    text = "<module " + reader.text(known.get("__name__", "?"), level + 1)
-    if how is not None:
-        return "%s (%s)>" % (text, how)
-    if "__file__" in known:
-        return "%s from %s>" % (text, reader.text(known["__file__"], level + 1))
-    if origin is not None:
-        return "%s (%s)>" % (text, origin if type(origin) is str else reader.text(origin, level + 1))
-    loader = known.get("__loader__")
-    if spec is not None and sys.version_info >= (3, 12) and _made_by(loader) == "namespace":
-        path = dict(reader.fields(dict(reader.fields(loader)).get("_path"))).get("_path")
-        return "%s (namespace) from %s>" % (text, reader.text(path, level + 1))
-    return text + (">" if loader is None else " (%s)>" % reader.text(loader, level + 1))
-
-
-_LOADERS = {
-    # the name of a loader of importlib, or of its class: how it has made a module
-    "BuiltinImporter": "built-in",
-    "FrozenImporter": "frozen",
-    "NamespaceLoader": "namespace",
-    "_NamespaceLoader": "namespace",
-}
-
-
-def _made_by(loader: Any) -> Optional[str]:
-    """How a module was made, if ``importlib`` has a word for it (``_module_repr`` in Lib/importlib/_bootstrap.py)."""
-    class_ = loader if kinds.is_class(loader) else type(loader)
-    if not (kinds.module_of(class_) or "").startswith(("_frozen_importlib", "importlib")):
-        return None
-    return _LOADERS.get(kinds.name_of(class_))
+    return texts.module_text(reader, {k: one for k, one in list(dict.items(table)) if type(k) is str}, level)
 
 
 def _wrapped(reader: Reader, value: Any, level: int) -> str:
@@ -277,34 +245,7 @@ def _exception(reader: Reader, value: Any, level: int) -> str:
 
 
 def _enum(reader: Reader, value: Any, level: int) -> str:
-    kind, fields = reader.kind(value), dict(reader.fields(value))
-    name, number = fields.get("_name_"), fields.get("_value_")
-    shown = reader.text(number, level + 1)
-    if type(name) is str:
-        return "<%s.%s: %s>" % (kind.name, name, shown)
-    if sys.version_info >= (3, 11) or type(number) is not int:
-        return "<%s: %s>" % (kind.name, shown)
-    return "<%s.%s: %s>" % (kind.name, "|".join(_flags(reader, kind, number)), shown)
-
-
-def _flags(reader: Reader, kind: Kind, number: int) -> List[str]:
-    """The members that a combination of flags is made of, as ``enum._decompose`` before 3.11 finds them."""
-    table, members = kind.entry("_value2member_map_"), {}
-    for key, member in list(dict.items(table)) if type(table) is dict else ():
-        name = dict(reader.fields(member)).get("_name_")
-        if type(key) is int:
-            members[key] = name if type(name) is str else None
-    found = [
-        each
-        for each, name in members.items()
-        if each and each & number == each and (name is not None or (number >= 0 and each & (each - 1) == 0))
-    ]
-    if not found and number in members:
-        found = [number]
-    found.sort(reverse=True)
-    if len(found) > 1 and found[0] == number:
-        found.pop(0)
-    return [members[each] or str(each) for each in found]
+    return texts.enum_text(reader, value, reader.kind(value).name, level)
 
 
 def _dataclass(reader: Reader, value: Any, level: int) -> str:
@@ -334,7 +275,7 @@ def _declared(kind: Kind) -> Dict[str, Any]:
     return own if type(own) is dict and kinds.is_standard(text) else kind.entry("__dataclass_fields__")
 
 
-def _is_dataclass(kind: Kind) -> bool:
+def is_dataclass(kind: Kind) -> bool:
     """Whether fields are its text: not where ``repr=False`` has left it with the text of any object."""
     declared, text = kind.entry("__dataclass_fields__"), kind.entry("__repr__")
     return kind.is_heap and type(declared) is dict and type(text) is not kinds.SLOT
@@ -414,7 +355,7 @@ def writer_of(kind: Kind) -> Optional[Writer]:
     """How objects of a class are written that is none of the built-in types itself; None for plain objects."""
     if _is_enum(type(kind.type)):
         return _enum
-    if _is_dataclass(kind):
+    if is_dataclass(kind):
         return _dataclass
     if kind.has(BaseException):
         return _exception

@@ -1,6 +1,7 @@
 """How Python's numbers, texts, sequences, sets, functions and modules are written."""
 
 from dualdbg_shared import cpython as L
+from dualdbg_shared import object_text
 
 from ..errors import Implausible
 from .names import MAX_NAME
@@ -116,10 +117,10 @@ def _exception_elements(objects, kind, address):
 
 def _type(objects, kind, address, depth):
     found = objects.types.read(address)
-    if is_enum(objects, found):
-        word = "flag" if objects.layout.minor >= 11 and found.derives_from("class enum.Flag") else "enum"
-        return f"<{word} {found.name!r}>"
-    return f"<class '{found.full_name}'>"
+    is_of_enums = is_enum(objects, found)
+    is_flag = is_of_enums and any(base.is_exactly("class enum.Flag") for base in objects.types.mro(found))
+    names = found.module, found.name, found.qualname
+    return object_text.class_text(*names, is_of_enums, is_flag, objects.minor)
 
 
 def _function(objects, kind, address, depth):

@@ -6,6 +6,7 @@ classes may define another ``repr``, which is never run), for tensors and numpy 
 """
 
 from dualdbg_shared import cpython as L
+from dualdbg_shared import object_text
 
 from ..errors import HelperError, Implausible, OutOfTime, Unreadable
 from ..values import Value, join
@@ -15,73 +16,14 @@ from .interpreter import Interpreter
 from .names import Types
 from .strings import Strings
 from .tables import Tables
-from .writer import Writer, member
+from .writer import Writer, inherited, member
 
 
 def _module(objects, kind, address, depth):
     table = member(objects, address, 0)
-    get = (lambda name: objects.tables.get(table, name)) if table else (lambda name: None)
-    loader = _given(objects, get("__loader__"))
-    how = _by_loader(objects, loader) if loader else None
-    if how and objects.layout.minor < 10:  # the loader writes the module there, by a function of its own
-        return f"<module {objects.text(get('__name__'), depth + 1)} ({how})>"
-    spec = get("__spec__")
-    if spec is not None and not _is_none(objects, spec):
-        return _by_spec(objects, dict(objects.attributes(objects.types.of(spec), spec)), depth)
-    name, file = get("__name__"), get("__file__")
-    text = "<module " + (objects.text(name, depth + 1) if name else "'?'")
-    if file is not None:
-        return f"{text} from {objects.text(file, depth + 1)}>"
-    return f"{text} ({objects.text(loader, depth + 1)})>" if loader else text + ">"
-
-
-_LOADERS = {
-    # the name of a loader, or of its class: how it has made a module
-    "BuiltinImporter": "built-in",
-    "FrozenImporter": "frozen",
-    "NamespaceLoader": "namespace",
-    "_NamespaceLoader": "namespace",
-}
-
-
-def _by_loader(objects, loader):
-    """How a module was made, where ``importlib`` has a word for it; else None."""
-    kind = objects.types.of(loader)
-    kind = objects.types.read(loader) if kind.has(L.TYPE) else kind
-    return _LOADERS.get(kind.name) if (kind.module or "").startswith("_frozen_importlib") else None
-
-
-def _by_spec(objects, spec, depth):
-    """``spec`` has the attributes of a ``ModuleSpec``."""
-    name, origin, loader = (_given(objects, spec.get(key)) for key in ("name", "origin", "loader"))
-    text = "<module " + (objects.text(name, depth + 1) if name else "'?'")
-    if origin is None and loader is None:
-        return text + ">"
-    if origin is None and objects.layout.minor >= 12 and _by_loader(objects, loader) == "namespace":
-        return f"{text} (namespace) from {_folders(objects, loader, depth)}>"
-    if origin is None:
-        return f"{text} ({objects.text(loader, depth + 1)})>"
-    has_place = _given(objects, spec.get("_set_fileattr"))
-    if has_place and objects.text(has_place) == "True":
-        return f"{text} from {objects.text(origin, depth + 1)}>"
-    is_text = objects.types.of(origin).has(L.STR)
-    return "{} ({})>".format(text, objects.strings.text(origin, 0) if is_text else objects.text(origin))
-
-
-def _folders(objects, loader, depth):
-    """The folders of a package without an ``__init__.py``: the list in its ``_NamespacePath``."""
-    for _ in range(2):
-        loader = dict(objects.attributes(objects.types.of(loader), loader)).get("_path")
-    return objects.text(loader, depth + 1) if isinstance(loader, int) else "..."
-
-
-def _given(objects, address):
-    """The address, if it is that of an object other than ``None``."""
-    return address if isinstance(address, int) and not _is_none(objects, address) else None
-
-
-def _is_none(objects, address):
-    return objects.types.of(address).is_exactly("NoneType")
+    names = ("__name__", "__file__", "__loader__", "__spec__")
+    found = {name: objects.tables.get(table, name) for name in names} if table else {}
+    return object_text.module_text(objects, {k: at for k, at in found.items() if at is not None}, depth)
 
 
 BY_NAME = {"module": Writer("module", _module)}
@@ -130,6 +72,7 @@ class Objects:
         self.target = target
         self.memory = target.memory
         self.layout = target.decoder(Interpreter).layout
+        self.minor = self.layout.minor
         self.types = target.decoder(Types)
         self.strings = target.decoder(Strings)
         self.tables = target.decoder(Tables)
@@ -175,6 +118,45 @@ class Objects:
 
     def _plain(self, kind, address):
         return f"<{kind.full_name} object at 0x{address:x}>"
+
+    # What object_text asks; an address stands for an object
+
+    def plain_text(self, address):
+        return self._plain(self.types.of(address), address)
+
+    def fields(self, address):
+        """``(name, address)`` of the attributes of an object that are objects."""
+        found = self.attributes(self.types.of(address), address)
+        return [(name, place) for name, place in found if isinstance(place, int)]
+
+    def entries(self, address):
+        """Keys and values of the dict at ``address``; nothing of another object."""
+        return self.tables.items(address, 0, records.MAX_FIELDS) if self.types.of(address).has(L.DICT) else ()
+
+    def class_entry(self, address, name):
+        return inherited(self, self.types.of(address), name)
+
+    def class_names(self, address):
+        kind = self.types.of(address)
+        kind = self.types.read(address) if kind.has(L.TYPE) else kind
+        return kind.module, kind.name
+
+    def string(self, address):
+        """The text of the ``str`` at ``address``; None of another object."""
+        return self.strings.text(address, 0) if self.types.of(address).has(L.STR) else None
+
+    def integer(self, address):
+        return self.strings.integer(address) if self.types.of(address).is_exactly("int") else None
+
+    def is_none(self, address):
+        return self.types.of(address).is_exactly("NoneType")
+
+    def dataclass_of(self, member, value):
+        bases, of = self.types.mro(self.types.of(member)), self.types.of(value)
+        is_base = of.address in [base.address for base in bases]
+        return of.qualname if is_base and records.dataclass_fields(self, of) is not None else None
+
+    # Structure of texts
 
     def sequence(self, addresses, total, depth, opening, closing, single=""):
         """The text of a container of ``total`` elements, the first of which are at ``addresses``."""

@@ -1,8 +1,8 @@
 """Types whose text is made of named fields: named tuples, dataclasses, enums, namespaces."""
 
 from dualdbg_shared import cpython as L
+from dualdbg_shared import object_text
 
-from ..errors import Implausible
 from ..values import Value
 from .writer import Writer, class_entry, inherited, name_text, size, tuple_items
 
@@ -60,45 +60,7 @@ def is_enum(objects, kind):
 
 
 def _enum(objects, kind, address, depth):
-    fields = dict(objects.attributes(kind, address))
-    name, value = fields.get("_name_"), fields.get("_value_")
-    if not isinstance(name, int) or not isinstance(value, int):
-        raise Implausible(f"no enum at 0x{address:x}")
-    shown = _value_text(objects, kind, value, depth)
-    if objects.types.of(name).has(L.STR):
-        return f"<{kind.name}.{name_text(objects, name)}: {shown}>"
-    if objects.layout.minor >= 11:
-        return f"<{kind.name}: {shown}>"
-    return "<{}.{}: {}>".format(kind.name, "|".join(_parts(objects, kind, value)), shown)
-
-
-def _value_text(objects, kind, value, depth):
-    """The value of a member. From 3.12 on one of a dataclass that the enum is derived from has its fields alone."""
-    text, of = objects.text(value, depth + 1), objects.types.of(value)
-    mixed = objects.layout.minor >= 12 and of.address in [base.address for base in objects.types.mro(kind)]
-    return text[len(of.qualname) + 1 : -1] if mixed and dataclass_fields(objects, of) is not None else text
-
-
-def _parts(objects, kind, value):
-    """The members that a combination of flags is made of, by name; as ``enum._decompose`` before 3.11 finds them."""
-    number = objects.strings.integer(value)
-    table = inherited(objects, kind, "_value2member_map_")
-    members = {}
-    for key, member in objects.tables.items(table, 0, MAX_FIELDS) if table else ():
-        name = dict(objects.attributes(kind, member)).get("_name_")
-        named = isinstance(name, int) and objects.types.of(name).has(L.STR)
-        members[objects.strings.integer(key)] = name_text(objects, name) if named else None
-    found = [
-        each
-        for each, name in members.items()
-        if each and each & number == each and (name is not None or (number >= 0 and each & (each - 1) == 0))
-    ]
-    if not found and number in members:
-        found = [number]
-    found.sort(reverse=True)
-    if len(found) > 1 and found[0] == number:
-        found.pop(0)
-    return [members[each] or str(each) for each in found]
+    return object_text.enum_text(objects, address, kind.name, depth)
 
 
 # -- dataclasses -----------------------------------------------------------------------------------
