@@ -73,7 +73,8 @@ class Reader:
         kind = self.kind(value)
         known: Optional[str] = self.libraries.text(kind, value, self, level)
         if known is not None:
-            return known if self.libraries.is_composed(kind) else self.cut(known, level)
+            shown = self.cut(known, level)
+            return known if shown is not known and self.libraries.is_composed(kind) else shown
         if kind.writer is not None:
             return str(kind.writer(self, value, level))
         return self.plain(kind, value)
