@@ -294,7 +294,7 @@ class PythonControl:
 
 def _made_of() -> str:
     """Tells whether two installations bring the same code into a program: the version of debugpy, and all of ours."""
-    files = sorted(BOOTSTRAP.rglob("*.py"))
+    files = [*sorted(BOOTSTRAP.rglob("*.py")), BOOTSTRAP.parents[1] / "shared/object_text.py"]
     digest = hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
     return f"{version('debugpy')} {digest[:16]}"
 

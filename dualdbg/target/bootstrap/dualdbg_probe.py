@@ -91,7 +91,7 @@ def evaluate(argument: str) -> str:
 
 
 def beside(name: str) -> Any:
-    """Another file of this folder, or a patch of pydevd, as a module that the program does not see.
+    """A file of this folder, a patch of pydevd or a shared module, as a module that the program does not see.
 
     It is run when it is first needed.
     """
@@ -112,13 +112,14 @@ def beside(name: str) -> Any:
 
 
 def keep_sources() -> None:
-    """Read the files of this folder, and the patches of pydevd, while that is possible."""
+    """Read the files that :func:`beside` may be asked for, while that is possible."""
+    paths = [os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared", "object_text.py")]
     for folder in (HERE, os.path.join(HERE, "pydevd_patches")):
-        for name in os.listdir(folder):
-            if name.startswith("dualdbg_") and name.endswith(".py"):
-                path = os.path.join(folder, name)
-                with open(path, "rb") as file:
-                    _sources[name[: -len(".py")]] = path, file.read()
+        names = [name for name in os.listdir(folder) if name.startswith("dualdbg_") and name.endswith(".py")]
+        paths += [os.path.join(folder, name) for name in names]
+    for path in paths:
+        with open(path, "rb") as file:
+            _sources[os.path.basename(path)[: -len(".py")]] = path, file.read()
 
 
 _modules: dict[str, Any] = {}

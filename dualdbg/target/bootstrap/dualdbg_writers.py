@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dualdbg.target.bootstrap.dualdbg_values import Reader
 else:
     kinds = globals()["beside"]("dualdbg_kinds")  # whoever loads this file puts ``beside`` there
-    texts = globals()["beside"]("../../shared/object_text")
+    texts = globals()["beside"]("object_text")
 
 _ORDERS = kinds.ids(bool, int, float), kinds.ids(str)  # types whose values can be compared with each other
 
