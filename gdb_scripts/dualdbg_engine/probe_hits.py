@@ -116,11 +116,22 @@ def _told(tid: int, probe: Probe) -> None:
     gdb.execute("queue-signal 0", to_string=True)
 
 
+# What the debugger's threads in the target block (dualdbg_signals.py): they wait for no signal.
+_BLOCKED_BY_HELPERS = sum(1 << number - 1 for number in signal.valid_signals()) & ~sum(
+    1 << int(number) - 1
+    for number in (
+        signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGSYS,
+        signal.SIGKILL, signal.SIGSTOP,
+    )
+)  # fmt: skip
+
+
 def blocking(name: str) -> "str | None":
     """Why a hit could not be told by the signal; None where it can."""
     mask = 1 << int(signal.Signals[name]) - 1
     for tid, status in _statuses():
-        if int(status.get("SigBlk", "0"), 16) & mask:
+        blocked = int(status.get("SigBlk", "0"), 16)
+        if blocked & mask and blocked != _BLOCKED_BY_HELPERS:
             return "thread %d blocks %s" % (tid, name)
         if int(status.get("SigCgt", "0"), 16) & mask:
             return "the program handles %s" % name

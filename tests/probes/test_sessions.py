@@ -276,3 +276,16 @@ def test_the_package_is_missing(
     said = _run(programs["O2"], ["600"], ["::work fast if number == 317"], ["info breakpoints", "continue"])
     assert "iced-x86 is not installed: pip install 'dualdbg[fast]'" in said
     assert said.count("* Breakpoint 1") == 1 and "right 0" in said
+
+
+def test_threads_of_the_debugger_in_a_python_program_do_not_prevent_it(tmp_path: Path) -> None:
+    """They block all signals but faults."""
+    source, library, script = tmp_path / "twice.cpp", tmp_path / "twice.so", tmp_path / "calls.py"
+    source.write_text('extern "C" int twice(int x) {\n  int y = x * 2;\n  return y;\n}\n')
+    subprocess.run(["g++", "-g", "-O0", "-shared", "-fPIC", "-o", library, source], check=True)
+    script.write_text(
+        f"import ctypes\nlib = ctypes.CDLL({str(library)!r})\nfor n in range(9999): lib.twice(n)\n"
+    )
+    line = [sys.executable, "-m", "dualdbg", "run", "--batch", "-b", "twice if x == 9000"]
+    done = warm.run([*line, "-x", "info breakpoints", str(script)], text=True, timeout=patient(60))
+    assert _IN_PROCESS in done.stdout, done.stdout + done.stderr
