@@ -260,7 +260,10 @@ def drawn(draw, depth=0):
 def beside(name, known={}, folder=sys.argv[1]):  # noqa: B006
     """A module of the bootstrap, loaded as the bootstrap does it."""
     if name not in known:
-        spec = importlib.util.spec_from_file_location(name, folder + "/" + name + ".py")
+        path = (
+            folder + "/../../shared/object_text.py" if name == "object_text" else folder + "/" + name + ".py"
+        )
+        spec = importlib.util.spec_from_file_location(name, path)
         known[name] = importlib.util.module_from_spec(spec)
         known[name].beside = beside
         spec.loader.exec_module(known[name])

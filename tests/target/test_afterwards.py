@@ -22,7 +22,7 @@ from tests import support
 DRIVER = """\
 import os, subprocess, sys
 from pathlib import Path
-from dualdbg import afterwards, session_folders
+from dualdbg.system import afterwards, session_folders
 def stubborn():
     child = subprocess.Popen(["/bin/sh", "-c", "trap '' TERM; exec sleep 1000"], start_new_session=True)
     return child.pid

@@ -36,6 +36,7 @@ WITH_OUR_ENVIRONMENT = {
     "dualdbg/system/in_thread.py": "what its callers give it",
     "dualdbg/target/scope.py": "sudo, which cleans it",
     "dualdbg/plugins/vscode/extension.py": "the user's editor",
+    "dualdbg/plugins/vscode/debug_adapter.py": "becomes dualdbg, whose programs are to have what the editor gave",
 }
 STARTERS = {
     "subprocess": {"Popen", "run", "call", "check_call", "check_output"},

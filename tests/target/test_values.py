@@ -29,7 +29,8 @@ from tests.gdb_scripts.targets import odd_values
 
 @functools.cache
 def loaded(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(name, f"{BOOTSTRAP}/{name}.py")
+    folder = BOOTSTRAP.parents[1] / "shared" if name == "object_text" else BOOTSTRAP
+    spec = importlib.util.spec_from_file_location(name, f"{folder}/{name}.py")
     assert spec is not None and spec.loader is not None
     module: Any = importlib.util.module_from_spec(spec)
     module.beside = loaded

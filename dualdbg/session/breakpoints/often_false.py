@@ -48,11 +48,7 @@ class OftenFalse:
                 return  # gdb reports it again
             why = await self._points.compile(event.gdb_breakpoint)
         if why is None:
-            self._tell(
-                ids[0],
-                f"{what}: it is compiled, to run in the process",
-                "info breakpoints says where it cannot; set fast off",
-            )
+            self._tell(ids[0], f"{what}: it is compiled, to run in the process where it can", "set fast off")
         else:
             self._tell(ids[0], f"{what}, and {costs}: {why}", _COMPILES)
 

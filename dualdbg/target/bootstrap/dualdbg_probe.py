@@ -113,13 +113,15 @@ def beside(name: str) -> Any:
 
 def keep_sources() -> None:
     """Read the files that :func:`beside` may be asked for, while that is possible."""
-    paths = [os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared", "object_text.py")]
     for folder in (HERE, os.path.join(HERE, "pydevd_patches")):
-        names = [name for name in os.listdir(folder) if name.startswith("dualdbg_") and name.endswith(".py")]
-        paths += [os.path.join(folder, name) for name in names]
-    for path in paths:
-        with open(path, "rb") as file:
-            _sources[os.path.basename(path)[: -len(".py")]] = path, file.read()
+        for name in os.listdir(folder):
+            if name.startswith("dualdbg_") and name.endswith(".py"):
+                path = os.path.join(folder, name)
+                with open(path, "rb") as file:
+                    _sources[name[: -len(".py")]] = path, file.read()
+    with open(os.path.join(os.path.dirname(os.path.dirname(HERE)), "shared", "object_text.py"), "rb") as file:
+        # By a path in this folder, which pydevd does not trace. No file is there: the code is made of the source.
+        _sources["object_text"] = os.path.join(HERE, "object_text.py"), file.read()
 
 
 _modules: dict[str, Any] = {}
