@@ -14,7 +14,7 @@ from dualdbg.snapshot.linux.memory import ProcessMemory
 from dualdbg.snapshot.linux.procfs import MemoryMap
 from dualdbg.target.launcher import BOOTSTRAP
 from tests.rows import versions
-from tests.support import find_interpreter
+from tests.support import other_interpreter
 
 PROGRAM = Path(__file__).with_name("drawn_objects.py")
 SEED, COUNT = 53, 600
@@ -22,10 +22,7 @@ SEED, COUNT = 53, 600
 
 @pytest.mark.parametrize("version", versions())
 def test_objects_drawn_by_a_seed_have_the_same_text_from_inside_and_from_memory(version: str) -> None:
-    interpreter = find_interpreter(version)
-    if interpreter is None:
-        pytest.skip(f"no Python {version}")
-    command = [interpreter, "-I", str(PROGRAM), str(BOOTSTRAP), str(SEED), str(COUNT)]
+    command = [str(other_interpreter(version)), "-I", str(PROGRAM), str(BOOTSTRAP), str(SEED), str(COUNT)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         drawn = json.loads(program.stdout.readline())

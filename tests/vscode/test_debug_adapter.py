@@ -13,7 +13,7 @@ import pytest
 
 from dualdbg.system.patience import patient
 from tests.dap.client import Client
-from tests.support import find_interpreter, require
+from tests.support import other_interpreter
 
 FILE = Path(sys.executable).with_name("dualdbg-debug-adapter")
 PROGRAM = """\
@@ -48,7 +48,7 @@ def arguments(name: str, program: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("version", ["3.8", "own"])
 def test_it_becomes_the_adapter_for_any_interpreter(tmp_path: Path, version: str) -> None:
     """In a project folder whose modules are not to be imported; the program is run by the window's interpreter."""
-    python = sys.executable if version == "own" else require(find_interpreter(version), f"Python {version}")
+    python = sys.executable if version == "own" else other_interpreter(version)
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the project')")
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
