@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 STARTED = time.monotonic()  # before the slow imports: `seconds` of a stop count from here
 
@@ -138,14 +138,13 @@ def command_module(name: str) -> ModuleType | None:
     where no command has that name."""
     if name in _COMMANDS:
         return importlib.import_module(f"dualdbg.cli.commands.{name.replace('-', '_')}")
-    for entry in _plugins(name):
-        return importlib.import_module(entry.value)
-    return None
+    plugin = next(iter(_plugins(name)), None)
+    return None if plugin is None else cast(ModuleType, plugin.load())
 
 
 def summaries() -> dict[str, str]:
     """What each command does by its name: ours, then those of plugins."""
-    plugins = {entry.name: str(importlib.import_module(entry.value).SUMMARY) for entry in _plugins()}
+    plugins = {entry.name: str(entry.load().SUMMARY) for entry in _plugins()}
     return {**_COMMANDS, **plugins}
 
 

@@ -42,8 +42,8 @@ async def show_every_stop(console: Console) -> None:
 
 
 async def _settle(console: Console) -> None:
-    await console.settle(lambda: console.waits_in_vain() is not None)
-    if not console.stopped and not console.ended and console.waits_in_vain() is not None:
+    await console.settle(console.waits_in_vain)
+    if not console.stopped and not console.ended and console.waits_in_vain():
         console.failed = True
         # Each breakpoint has said why.
         text = "nothing would stop the program: all breakpoints are in Python code, and none can be set"

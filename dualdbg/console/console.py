@@ -235,10 +235,10 @@ class Console:
             return None
         return self.at_stops.next_line(self.stopped)
 
-    def waits_in_vain(self) -> str | None:
-        """Why no breakpoint will stop any of the processes, all of which run; None where one may."""
-        reasons = [view.session.waits_in_vain() for view in self.views if not view.ended]
-        return reasons[0] if reasons and None not in reasons else None
+    def waits_in_vain(self) -> bool:
+        """Whether no breakpoint will stop any of the processes, all of which run."""
+        running = [view.session for view in self.views if not view.ended]
+        return bool(running) and all(session.waits_in_vain() for session in running)
 
     async def flush(self) -> None:
         """Wait until every event so far is shown."""

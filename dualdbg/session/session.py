@@ -313,14 +313,14 @@ class Session:
         """Stop the target wherever it is: by debugpy where it runs Python, else by gdb."""
         await self.loop.ask(pause_wanted)
 
-    def waits_in_vain(self) -> str | None:
-        """Why nothing that the user has set will stop the running target; None where something may.
+    def waits_in_vain(self) -> bool:
+        """Whether nothing that the user has set will stop the running target.
 
         So it is where all breakpoints are in Python code, and Python control was refused.
         """
         state = self.loop.state
         waits = state.phase is State.RUNNING and state.step is None and state.pause == Pause()
-        return self.breakpoints.why_none_stops() if waits and not self.hits.of_gdb else None
+        return waits and not self.hits.of_gdb and self.breakpoints.none_can_stop()
 
     async def interrupted(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run ``work`` while gdb holds the target: at once at a native stop, else within a short halt.

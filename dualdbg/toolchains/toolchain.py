@@ -27,16 +27,15 @@ class Toolchain:
 
     language: ClassVar[str]  # as frames and symbols have it
     glue_sources: ClassVar[tuple[str, ...]] = ()  # endings of the author's files whose lines glue has too
-    steps_by_lines: ClassVar[bool] = (
-        False  # a step ends by the author's lines: gdb's line table tells too little
-    )
+    # Whether a step ends by the author's lines, because gdb's line table tells too little.
+    steps_by_lines: ClassVar[bool] = False
 
     def function_named(self, table: SymbolTable, linkage: str, name: str) -> NamedFunction | None:
         """Return language and author's name of a function by its linkage name and demangled name; None if not ours."""
         return None
 
     def region_owner(self, table: SymbolTable, name: str) -> str | None:
-        """Return the author's name of a function out of which OpenMP has taken a region; None if not ours."""
+        """Return the author's name of the function that an OpenMP region was in; None if it is not ours."""
         return None
 
     def strings_named(self, table: SymbolTable, query: Query) -> dict[int, str]:

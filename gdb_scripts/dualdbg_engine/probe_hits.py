@@ -116,7 +116,7 @@ def _told(tid: int, probe: Probe) -> None:
     gdb.execute("queue-signal 0", to_string=True)
 
 
-# What the debugger's threads in the target block (dualdbg_signals.py): they wait for no signal.
+# What the debugger's threads in the target block (pydevd_patches/dualdbg_signals.py).
 _BLOCKED_BY_HELPERS = sum(1 << number - 1 for number in signal.valid_signals()) & ~sum(
     1 << int(number) - 1
     for number in (

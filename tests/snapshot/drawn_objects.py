@@ -257,25 +257,21 @@ def drawn(draw, depth=0):
     return draw.choice(NESTS)(draw, lambda: [drawn(draw, depth + 1) for _ in range(draw.randint(0, 6))])
 
 
-def beside(name, known={}, folder=sys.argv[1]):  # noqa: B006
-    """A module of the bootstrap, loaded as the bootstrap does it."""
-    if name not in known:
-        path = (
-            folder + "/../../shared/object_text.py" if name == "object_text" else folder + "/" + name + ".py"
-        )
-        spec = importlib.util.spec_from_file_location(name, path)
-        known[name] = importlib.util.module_from_spec(spec)
-        known[name].beside = beside
-        spec.loader.exec_module(known[name])
-    return known[name]
+def loaded_probe():
+    """The bootstrap's own, which has its other modules."""
+    spec = importlib.util.spec_from_file_location("dualdbg_probe", sys.argv[1] + "/dualdbg_probe.py")
+    probe = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(probe)
+    return probe
 
 
 def main():
     draw = random.Random(int(sys.argv[2]))
     found = [drawn(draw) for _ in range(int(sys.argv[3]))]
-    values = beside("dualdbg_values")
+    probe = loaded_probe()
+    values = probe.beside("dualdbg_values")
     values.ELEMENTS, values.DEEPEST = (60,) * 20, 20  # as deep as memory is read
-    reader = values.Reader(beside("dualdbg_arrays"))
+    reader = values.Reader(probe.beside("dualdbg_arrays"))
     rows = [(type(one).__name__, id(one), reader.text(one)) for one in found]
     print(json.dumps(rows), flush=True)
     sys.stdin.read()

@@ -26,19 +26,11 @@ import pytest
 from dualdbg.target.launcher import BOOTSTRAP
 from tests.gdb_scripts.targets import odd_values
 
-
-@functools.cache
-def loaded(name: str) -> Any:
-    folder = BOOTSTRAP.parents[1] / "shared" if name == "object_text" else BOOTSTRAP
-    spec = importlib.util.spec_from_file_location(name, f"{folder}/{name}.py")
-    assert spec is not None and spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    module.beside = loaded
-    spec.loader.exec_module(module)
-    return module
-
-
-VALUES, ARRAYS = loaded("dualdbg_values"), loaded("dualdbg_arrays")
+_SPEC = importlib.util.spec_from_file_location("dualdbg_probe", f"{BOOTSTRAP}/dualdbg_probe.py")
+assert _SPEC is not None and _SPEC.loader is not None
+PROBE: Any = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(PROBE)
+VALUES, ARRAYS = PROBE.beside("dualdbg_values"), PROBE.beside("dualdbg_arrays")
 
 
 def text(value: Any) -> str:

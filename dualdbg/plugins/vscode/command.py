@@ -46,7 +46,8 @@ def make_parser() -> Parser:
         usage="dualdbg vscode init [DIR] [OPTIONS]",
         help="write .vscode/launch.json and the files that belong to it",
         description="Writes launch.json, tasks.json, settings.json and c_cpp_properties.json into DIR/.vscode. What is "
-        "there already stays as it is, comments too: only what is missing is added.",
+        "there already stays as it is, comments too: only what is missing is added. "
+        "Files that dualdbg 0.2 wrote are replaced if nobody has changed them.",
         epilog="profiles:\n" + profiles,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

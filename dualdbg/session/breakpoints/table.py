@@ -404,18 +404,15 @@ class BreakpointTable:
             if self._python.has(row.id) and row.state is BreakpointState.PENDING:
                 self._settle(row.id, announce=True)
 
-    def why_none_stops(self) -> str | None:
-        """Why no breakpoint can stop the program: there are some, and each waits for a debugpy that will not come.
+    def none_can_stop(self) -> bool:
+        """Whether there are breakpoints, and each waits for a debugpy that will not come.
 
-        None where one can, or where there is none. A program in which they could have stopped goes on, whatever it
-        becomes (exec).
+        A program in which they could have stopped goes on, whatever it becomes (exec).
         """
-        if self._python.were_in_reach:
-            return None
+        if self._python.were_in_reach or self._python.why_out_of_reach is None:
+            return False
         stopping = [row for row in self._rows.values() if row.enabled and row.spec.log is None]
-        if not stopping or any(row.spec.language is not Language.PYTHON for row in stopping):
-            return None
-        return self._python.why_out_of_reach
+        return bool(stopping) and all(row.spec.language is Language.PYTHON for row in stopping)
 
     def python_changed(self, event: engine.PythonBreakpoint | engine.PythonFileLoaded) -> None:
         """debugpy has changed a breakpoint, or the program runs code of a file that one may wait for."""

@@ -31,9 +31,7 @@ HIGH_DESCRIPTOR = 500  # the program's own descriptors keep the low numbers that
 FREE_DESCRIPTORS = 32  # above it, for the files that an import opens
 LONGEST_FAILURE = 1 << 13  # characters, each six bytes of JSON at most
 CALL_DEADLINE = 10.0  # seconds to reach the session, on a usual machine
-PATIENCE = (
-    "DUALDBG_PATIENCE"  # the environment variable that multiplies time limits (dualdbg/system/patience.py)
-)
+PATIENCE = "DUALDBG_PATIENCE"  # multiplies time limits (dualdbg/system/patience.py)
 FAILED = 3  # exit status when there is no session to run for
 PYDEVD_ENVIRONMENT = {
     "PYDEVD_DISABLE_FILE_VALIDATION": "1",  # else 3.11 and later warn about frozen modules on stderr

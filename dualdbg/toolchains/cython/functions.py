@@ -35,7 +35,7 @@ class Cython(Toolchain):
         return ("cython", _cython_name(table, _short(name))) if "__pyx_" in linkage else None
 
     def region_owner(self, table: SymbolTable, name: str) -> str | None:
-        """Return the author's function of which a compiler has made a part of its own."""
+        """Return the author's name of the function that the region was in."""
         author = cython_name(table, name) if "__pyx_" in name else None
         return author.text if author is not None else None
 
@@ -73,7 +73,7 @@ class Cython(Toolchain):
     def author_of_line(
         self, objfile: HasSymbolTables, function: str, file: str | None, line: int
     ) -> str | None:
-        """Return None where the line is none of the function's: Cython adds code with lines of all kinds."""
+        """Return None for a line outside the function: Cython adds code with lines of other places."""
         name, source = name_in(objfile, function), source_of(file)
         if name is None:
             return None
